@@ -1,0 +1,11 @@
+# CUTRACE_SANITIZE: "", "address", or "thread". Set by the presets.
+set(CUTRACE_SANITIZE "" CACHE STRING "Sanitizer to build with: address (with undefined) or thread")
+if(CUTRACE_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+elseif(CUTRACE_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
+elseif(NOT CUTRACE_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "CUTRACE_SANITIZE=${CUTRACE_SANITIZE}: expected address or thread")
+endif()
