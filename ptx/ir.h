@@ -82,6 +82,7 @@ enum ptx_op {
 	PTX_NOPS
 };
 const char *ptx_op_name(enum ptx_op op); /* "mad" */
+const char *ptx_shape_name(unsigned shape); /* "m16n8k16", "2d"; "" for 0 */
 
 /* Sub-operation of ops that have a family of them (`sub` of an instruction): atom/red/redux: the arithmetic; shfl: direction;
  * vote and match: mode; bar: sync/arrive/red...; testp; prmt mode; and so on. Declared in ops.def's header part. */
@@ -122,14 +123,15 @@ enum ptx_operand_kind {
 	PTX_OPND_SYMBOL, /* address of variable `index` of the module or function (see ptx_symbol), plus imm */
 	PTX_OPND_FUNC,	 /* address of function `index` */
 	PTX_OPND_SINK,	 /* `_` */
-	PTX_OPND_PARAM,	 /* byte offset `imm` in the parameter block (kernel: ld.param; function: by ptx_param) */
+	PTX_OPND_PARAM,	 /* byte offset `imm` in the parameter block (ld/st.param; of mov, cvta: its address);
+			  * index 0 = input parameters, 1 = return parameters of a .func (a block of ret_bytes) */
 };
 
 struct ptx_operand {
 	uint8_t kind;
 	bool negate; /* !p */
 	uint32_t index;
-	uint64_t imm;
+	uint64_t imm; /* VALUE as an address, [reg+imm]: the byte offset (for src[0] the same as inst.offset: add it once) */
 };
 
 struct ptx_inst {
@@ -145,12 +147,15 @@ struct ptx_inst {
 	uint8_t ndst, nsrc;
 	uint32_t flags; /* enum ptx_flag */
 	uint16_t shape; /* op-specific: index into ptx_shape_names (m16n8k16, m8n8, ...), 0 = none */
+	uint8_t layout; /* matrices: bit 0 = first of .row/.col is col, bit 1 = second is */
 	bool guarded, guard_negate;
 	uint32_t guard; /* predicate value */
 	struct ptx_operand *dst; /* ndst of them, then the sources follow: src = dst + ndst */
 	struct ptx_operand *src;
-	int64_t offset;	/* of the address operand, which is src[0] for ld/atom/prefetch, src[0] for st too (address first, then data) */
-	uint32_t target; /* bra: block; call: function index or PTX_NONE when indirect (src[0] then is the address) */
+	uint32_t *prev; /* guarded with destinations: for each dst the value its register had before (what it keeps when the
+			 * guard is false; PTX_NONE for a dst that isn't a value); else NULL. Executors on slots ignore it. */
+	int64_t offset;	/* of the address operand when it is a VALUE (SYMBOL, PARAM, IMM: all is in imm, offset is 0), which is src[0] for ld/atom/prefetch, src[0] for st too (address first, then data) */
+	uint32_t target; /* bra: block (in .lists too); call: function index or PTX_NONE when indirect (src[0] then is the address) */
 	uint32_t table;	/* brx.idx, indirect calls: index of the target list or prototype; PTX_NONE */
 	uint32_t line, col; /* in the PTX text, from 1 */
 	uint32_t loc;	/* index into module->locs, or PTX_NONE */
@@ -158,7 +163,7 @@ struct ptx_inst {
 };
 
 struct ptx_value {
-	uint32_t def;	/* instruction index, or PTX_NONE for the undefined (zero) value and phis */
+	uint32_t def;	/* instruction index, or PTX_NONE for the undefined (zero) value, phis and register parameters of a .func */
 	uint32_t phi_block; /* block that defines it by a phi, or PTX_NONE */
 	uint32_t slot;	/* storage cell, < ptx_func.nslots */
 	uint8_t bits;	/* 1, 8, 16, 32, 64, 128 */
@@ -173,14 +178,15 @@ struct ptx_block {
 	uint32_t first, ninsts;	/* contiguous in ptx_func.insts; the last one may branch */
 	uint32_t nsuccs, npreds, nphis;
 	uint32_t *succs;	/* guarded bra: [0] taken, [1] fall-through; brx.idx: in table order */
-	uint32_t *preds;
+	uint32_t *preds; /* without unreachable blocks; a block twice when two edges come from it */
 	struct ptx_phi *phis;
 	uint32_t ipdom;		/* immediate post-dominator, PTX_NONE = the exit */
-	uint32_t idom;		/* immediate dominator, PTX_NONE for the entry */
+	uint32_t idom;		/* immediate dominator, PTX_NONE for the entry and unreachable blocks */
 	const char *label;	/* or NULL */
 };
 
-/* A register, for naming values in reports. */
+/* A register, for naming values in reports. Slot 0 is reserved: never written, always 0, read through value 0. Only
+ * registers that are used have a slot. The carry flag is the slot named "%cc". */
 struct ptx_slot {
 	const char *name; /* "%r12" */
 	uint8_t type;	  /* declared type */
@@ -210,7 +216,8 @@ struct ptx_symbol {
 	uint32_t nrelocs;
 	struct ptx_reloc *relocs;
 	uint32_t owner;	       /* function index, or PTX_NONE = module scope */
-	uint64_t offset;       /* shared, local: byte offset in the owner's frame (set by ptx_func_build) */
+	uint64_t offset;       /* shared, local, param of a call: byte offset in the owner's frame for that space (set by
+				* ptx_func_build; for shared memory of a launch see ptx_func.shared) */
 	uint32_t line;
 };
 
@@ -230,7 +237,7 @@ struct ptx_func {
 	uint8_t linkage;
 	uint32_t nparams, nrets;
 	struct ptx_param *params, *rets;
-	uint32_t param_bytes; /* size of the parameter block */
+	uint32_t param_bytes, ret_bytes; /* sizes of the parameter block and of the returned ones' block */
 	uint32_t maxntid[3], reqntid[3], minnctapersm, maxnreg, cluster[3]; /* 0 = absent */
 	uint32_t line;
 	/* where the body is in module->text, for on-demand building */
@@ -246,11 +253,18 @@ struct ptx_func {
 	struct ptx_value *values; /* [0] is the undefined value */
 	struct ptx_slot *slots;
 	uint32_t nlists;
-	struct ptx_list { uint32_t n; uint32_t *items; } *lists; /* .branchtargets (blocks), .calltargets (functions) */
+	struct ptx_list { uint32_t n; uint32_t *items; } *lists; /* .branchtargets (blocks), .calltargets (functions), .callprototype (empty) */
 	uint64_t shared_bytes, local_bytes; /* static, of this function and what it calls (shared) */
+	uint64_t call_param_bytes; /* frame for .param variables of the body (arguments and results of its calls) */
+	/* Every static shared variable that this function or, for an entry, anything it may call uses, with its place in
+	 * the block's shared memory; module-scope variables have no other place. Dynamic shared memory follows at
+	 * shared_bytes, aligned to 16. */
+	uint32_t nshared;
+	struct ptx_shared_place { uint32_t symbol; uint64_t offset; } *shared;
 	bool uses_dynamic_shared, calls_indirect;
 	struct ptx_access *access; /* per parameter, by ptx_func_analyse; NULL before */
 	bool writes_unknown;	   /* may store through a pointer that is not a parameter's */
+	bool writes_module_vars;   /* may store to .global variables of the module (not counted in writes_unknown) */
 };
 
 /* What a kernel does with a parameter that is a pointer. */
@@ -292,7 +306,11 @@ void ptx_module_free(struct ptx_module *m);
 struct ptx_func *ptx_func_find(struct ptx_module *m, const char *name);
 struct ptx_symbol *ptx_symbol_find(struct ptx_module *m, const char *name); /* module scope */
 
-/* Parses, builds SSA, computes dominators and post-dominators and verifies. Returns 0, or a CUTRACE_E* with f->error set.
+/* `ret` carries the values of register return parameters as sources. A body that runs off its end gets a `ret`; one whose
+ * first instruction is a branch target gets a `bra` before it, so that the entry block has no predecessors.
+ *
+ * Parses, builds SSA, computes dominators and post-dominators and verifies. Returns 0, or a CUTRACE_E* with f->error set.
+ * For an entry also builds all functions it may call; one that can't be built fails the entry, too.
  * Idempotent. Not thread-safe for one module: callers lock. */
 int ptx_func_build(struct ptx_module *m, struct ptx_func *f);
 /* Fills f->access and f->writes_unknown. Builds first when needed. */
