@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exported names that the programs link against. Never loaded: a program that ends up here has been
+ * started without a driver, and says so. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STUB(name)                                                                     \
+	void name(void);                                                               \
+	void name(void)                                                                \
+	{                                                                              \
+		fprintf(stderr, #name ": this is the link-time stub, not a driver\n"); \
+		abort();                                                               \
+	}
+
+STUB(cuInit)
+STUB(cuDeviceGet)
+STUB(cuCtxCreate_v2)
+STUB(cuCtxDestroy_v2)
+STUB(cuCtxSynchronize)
+STUB(cuModuleLoadData)
+STUB(cuModuleUnload)
+STUB(cuModuleGetFunction)
+STUB(cuModuleGetGlobal_v2)
+STUB(cuMemAlloc_v2)
+STUB(cuMemFree_v2)
+STUB(cuMemcpyHtoD_v2)
+STUB(cuMemcpyDtoH_v2)
+STUB(cuMemcpyDtoD_v2)
+STUB(cuMemcpyHtoDAsync_v2)
+STUB(cuMemcpyDtoHAsync_v2)
+STUB(cuMemsetD32_v2)
+STUB(cuMemHostAlloc)
+STUB(cuMemFreeHost)
+STUB(cuStreamCreate)
+STUB(cuStreamSynchronize)
+STUB(cuStreamDestroy_v2)
+STUB(cuLaunchKernel)
