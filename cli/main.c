@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cutrace: dispatches to the sub-commands. Each lives in the folder of what it does; this file knows
+ * their names, one line about each, and which of them this build has.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef CUTRACE_HAVE_RECORD
+#	include "interpose/record.h"
+#endif
+#ifdef CUTRACE_HAVE_DUMP
+#	include "dump/dump.h"
+#endif
+#ifdef CUTRACE_HAVE_REPLAY
+#	include "replay/replay.h"
+#endif
+
+/* Exit status of every sub-command; 125 is what `git bisect run` skips. */
+enum { EXIT_MATCH = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv); /* argv[0] is the sub-command's name */
+	const char *arguments;
+	const char *help;
+};
+
+static const struct command commands[] = {
+#ifdef CUTRACE_HAVE_RECORD
+	{"record", cmd_record, "[-o FILE] [--device D] -- APP...",
+	 "run a program and record what it asks of its GPU"},
+	{"run", cmd_run, "--device D -- APP...", "run a program on one of our devices, without recording"},
+#endif
+#ifdef CUTRACE_HAVE_DUMP
+	{"info", cmd_info, "FILE", "what a trace holds: program, machine, kernels, counts, errors"},
+	{"dump", cmd_dump, "FILE", "the calls as text or JSON lines; modules; buffers"},
+#endif
+#ifdef CUTRACE_HAVE_REPLAY
+	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
+#endif
+	{NULL, NULL, NULL, NULL},
+};
+
+static void print_help(FILE *out)
+{
+	fprintf(out, "usage: cutrace COMMAND [OPTIONS] ...\n\n"
+		     "Records what a CUDA program asks of its GPU into one SQLite file, and replays it\n"
+		     "elsewhere, down to the first kernel, buffer, element and PTX line that differ.\n\n");
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(out, "  %-7s %-34s %s\n", c->name, c->arguments, c->help);
+	fprintf(out,
+		"\n`cutrace COMMAND --help` tells more; `cutrace --version` the version.\n"
+		"Exit status: %d ran (and matches), %d ran and differs, %d wrong usage, %d could not.\n"
+		"`record` and `run` exit with the program's own status.\n",
+		EXIT_MATCH, EXIT_DIFFERS, EXIT_USAGE, EXIT_COULD_NOT);
+}
+
+/* Levenshtein distance; the words are short, anything longer is far. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	enum { MAX = 16 };
+	size_t na = strlen(a), nb = strlen(b);
+	unsigned row[MAX + 1];
+
+	if (na > MAX || nb > MAX)
+		return MAX;
+	for (unsigned j = 0; j <= nb; j++)
+		row[j] = j;
+	for (unsigned i = 1; i <= na; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= nb; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[nb];
+}
+
+/* The known command that is at most two edits away, or NULL. */
+static const char *nearest_command(const char *name)
+{
+	const char *nearest = NULL;
+	unsigned best = 3;
+
+	for (const struct command *c = commands; c->name; c++) {
+		unsigned d = edit_distance(name, c->name);
+
+		if (d < best) {
+			best = d;
+			nearest = c->name;
+		}
+	}
+	return nearest;
+}
+
+static int unknown_command(const char *name)
+{
+	const char *nearest = nearest_command(name);
+
+	fprintf(stderr, "cutrace: unknown command '%s'", name);
+	if (nearest)
+		fprintf(stderr, "; did you mean '%s'?\n", nearest);
+	else
+		fprintf(stderr, "; `cutrace --help` lists them\n");
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		print_help(stdout);
+		return fflush(stdout) == 0 ? EXIT_MATCH : EXIT_COULD_NOT;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("cutrace " CUTRACE_VERSION);
+		return fflush(stdout) == 0 ? EXIT_MATCH : EXIT_COULD_NOT;
+	}
+	for (const struct command *c = commands; c->name; c++) {
+		if (strcmp(argv[1], c->name) == 0)
+			return c->run(argc - 1, argv + 1);
+	}
+	return unknown_command(argv[1]);
+}
