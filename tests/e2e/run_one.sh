@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: run_one.sh STEP PROGRAM BUILD
+#
+# One step of the end-to-end test of one program of programs.list: run, record, dump, replay or inject. The steps
+# share BUILD/tests/e2e/PROGRAM; `record` comes first. REGOLD=1 writes the golden dump instead of comparing.
+set -eu
+
+step=$1 program=$2 build=$3
+here=$(cd "$(dirname "$0")" && pwd)
+golden=$here/../golden
+cutrace=$build/bin/cutrace
+work=$build/tests/e2e/$program
+trace=$work/program.trace
+executable=$build/tests/programs/$program
+
+fail()
+{
+	printf '%s\n' "$program: $step: $*" >&2
+	exit 1
+}
+
+skip()
+{
+	printf '%s\n' "skipped: $*"
+	exit 77
+}
+
+# The program's line of the table, split into variables.
+read_row()
+{
+	row=$(awk -v program="$program" '!/^#/ && $1 == program' "$here/programs.list")
+	[ -n "$row" ] || fail "not in programs.list"
+	# shellcheck disable=SC2086 # split into columns
+	set -- $row
+	kernel=$2 inject=$3 bit=$4 store=$5 flags=$6
+}
+
+has_flag()
+{
+	case ,$flags, in
+	*",$1,"*) return 0 ;;
+	esac
+	return 1
+}
+
+# expect STATUS FILE COMMAND...: output of both kinds goes to FILE and FILE.err.
+expect()
+{
+	expected=$1 output=$2 status=0
+	shift 2
+	"$@" >"$output" 2>"$output.err" || status=$?
+	if [ "$status" -ne "$expected" ]; then
+		cat "$output" "$output.err" >&2
+		fail "exit status $status instead of $expected from: $*"
+	fi
+}
+
+# same FILE EXPECTED WHAT
+same()
+{
+	diff -u "$2" "$1" >&2 || fail "$3 differs from what is expected ($2)"
+}
+
+query()
+{
+	sqlite3 -readonly -batch -noheader -separator ' ' "$trace" "$1"
+}
+
+step_run()
+{
+	expect 0 "$work/run.out" "$cutrace" run --device interp -- "$executable"
+	[ "$(tail -n 1 "$work/run.out")" = ok ] || fail "the last line is not 'ok'"
+	[ ! -e "$golden/$program.out" ] || same "$work/run.out" "$golden/$program.out" "the program's output"
+}
+
+# What the program said about itself against what its trace shows.
+check_against_own_words()
+{
+	order="cat"
+	if has_flag threads; then
+		order="sort"
+	fi
+	sed -n 's/^launch //p' "$work/record.out" | $order >"$work/launches.said"
+	query "SELECT k.name, 'grid', gx, gy, gz, 'block', bx, by, bz FROM launch l
+		JOIN kernel k ON k.id = l.kernel ORDER BY l.call" | $order >"$work/launches.recorded"
+	same "$work/launches.recorded" "$work/launches.said" "the list of launches"
+	said=$(sed -n 's/^calls //p' "$work/record.out")
+	recorded=$(query "SELECT count(*) FROM call WHERE parent IS NULL")
+	[ -z "$said" ] || [ "$said" -eq "$recorded" ] ||
+		fail "the program made $said calls, the trace has $recorded"
+}
+
+check_trace_is_whole()
+{
+	[ "$(query 'PRAGMA integrity_check')" = ok ] || fail "SQLite finds the trace damaged"
+	[ "$(query 'PRAGMA journal_mode')" = delete ] || fail "journal mode is not DELETE"
+	[ "$(query "SELECT value FROM meta WHERE key = 'closed'")" = 1 ] || fail "the trace is not marked closed"
+	[ "$(query 'SELECT count(*) FROM call WHERE t_exit IS NULL')" = 0 ] || fail "calls without an end"
+	[ "$(find "$work" -name 'program.trace*' | wc -l)" -eq 1 ] || fail "the trace is more than one file"
+}
+
+step_record()
+{
+	rm -f "$trace"*
+	if has_flag check; then
+		expect 0 "$work/record.out" "$cutrace" record --check -o "$trace" --device interp -- "$executable"
+	else
+		expect 0 "$work/record.out" "$cutrace" record -o "$trace" --device interp -- "$executable"
+	fi
+	[ "$(tail -n 1 "$work/record.out")" = ok ] || fail "the last line is not 'ok'"
+	check_trace_is_whole
+	check_against_own_words
+	if has_flag children; then
+		[ "$(query 'SELECT count(*) FROM process')" -eq 2 ] || fail "not two processes in the trace"
+	fi
+	expect 0 "$work/info.out" "$cutrace" info "$trace"
+	grep -q "$kernel" "$work/info.out" || fail "info does not name $kernel"
+}
+
+# The runtime library asks for some 440 functions and its calls differ from version to version: of those programs
+# the golden dump shows what the program itself asked for.
+dump_trace()
+{
+	case $program in
+	runtime_*) expect 0 "$work/dump.out" "$cutrace" dump --stable --function 'cuMemAlloc*' --function 'cuMemFree*' \
+		--function 'cuMemcpy*' --function 'cuMemset*' --function 'cuLaunchKernel*' "$trace" ;;
+	*) expect 0 "$work/dump.out" "$cutrace" dump --stable "$trace" ;;
+	esac
+}
+
+step_dump()
+{
+	[ -e "$trace" ] || fail "no trace: the record step failed"
+	expect 0 "$work/lines.out" "$cutrace" dump --json "$trace"
+	calls=$(query 'SELECT count(*) FROM call')
+	grep -c '^{' "$work/lines.out" >/dev/null || fail "no JSON lines"
+	[ "$(grep -c '"func' "$work/lines.out")" -ge "$calls" ] || fail "fewer JSON lines than calls"
+	dump_trace
+	if [ "${REGOLD:-0}" = 1 ]; then
+		cp "$work/dump.out" "$golden/$program.dump"
+	fi
+	[ -e "$golden/$program.dump" ] || skip "its calls have no fixed order, so there is no golden dump"
+	same "$work/dump.out" "$golden/$program.dump" "the dump"
+}
+
+step_replay()
+{
+	[ -e "$trace" ] || fail "no trace: the record step failed"
+	expect 0 "$work/replay.out" "$cutrace" replay --device interp "$trace"
+	if has_flag fault; then
+		grep -q "$kernel" "$work/replay.out" || fail "the report does not name the kernel that faults"
+	fi
+}
+
+# line_of REGEX#N: number of the N-th line inside the kernel's PTX that matches.
+line_of()
+{
+	awk -v kernel="$kernel" -v regex="${1%#*}" -v n="${1##*#}" '
+		$0 ~ "\\.entry[ \t]+" kernel "\\(" { inside = 1 }
+		inside && /^}/ { inside = 0 }
+		inside {
+			text = $0
+			sub(/^[ \t]*(@!?%p[0-9]+[ \t]+)?/, "", text)
+			if (text ~ regex)
+				line[++count] = NR
+		}
+		END {
+			if (n < 0)
+				n = count + 1 + n
+			print line[n]
+		}' "$ptx"
+}
+
+find_ptx()
+{
+	rm -rf "$work/modules"
+	expect 0 "$work/modules.out" "$cutrace" dump --modules "$work/modules" "$trace"
+	ptx=$(find "$work/modules" -name '*.ptx' -exec grep -lE "\\.entry[[:space:]]+$kernel\\(" {} + | head -n 1)
+	[ -n "$ptx" ] || fail "no dumped module has the kernel $kernel"
+}
+
+step_inject()
+{
+	[ -e "$trace" ] || fail "no trace: the record step failed"
+	find_ptx
+	line=$(line_of "$inject")
+	[ -n "$line" ] || fail "no instruction $inject in $kernel"
+	expect 1 "$work/inject.out" "$cutrace" replay --device interp --inject "$kernel:$line:$bit" "$trace"
+	grep -q "$kernel" "$work/inject.out" || fail "the report does not name the kernel $kernel"
+	[ "$store" != - ] || return 0
+	line=$(line_of "$store")
+	[ -n "$line" ] || fail "no instruction $store in $kernel"
+	grep -qE "(^|[^0-9])$line([^0-9]|\$)" "$work/inject.out" || {
+		cat "$work/inject.out" >&2
+		fail "the report does not name PTX line $line"
+	}
+}
+
+[ -x "$executable" ] || skip "$program is not built here (no nvcc)"
+mkdir -p "$work"
+read_row
+"step_$step"
