@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: pack.sh BUILD [FOLDER]
+#
+# Collects in FOLDER (default: BUILD/nvidia) what run.sh needs on another machine: cutrace, its libraries (also the
+# system's that such a machine may lack) and the test programs. Nothing has to be installed there.
+set -eu
+
+build=$(cd "$1" && pwd)
+folder=${2:-$build/nvidia}
+here=$(cd "$(dirname "$0")" && pwd)
+
+rm -rf "$folder"
+mkdir -p "$folder/bin" "$folder/lib" "$folder/programs" "$folder/system"
+cp "$build/bin/cutrace" "$folder/bin/"
+cp -R "$build/lib/cutrace" "$folder/lib/"
+find "$build/tests/programs" -maxdepth 1 -type f -perm -u+x -exec cp {} "$folder/programs/" \;
+cp "$here/run.sh" "$here/../e2e/programs.list" "$folder/"
+
+# Shared libraries, but for those that belong to the C library and must match the kernel's loader.
+{
+	ldd "$folder/bin/cutrace"
+	find "$folder/lib" -name '*.so*' -exec ldd {} \;
+	find "$folder/lib" -type f -perm -u+x ! -name '*.so*' -exec ldd {} \; 2>/dev/null || true
+	for program in "$folder"/programs/runtime_*; do
+		[ ! -e "$program" ] || ldd "$program"
+	done
+} | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+	grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libcuda)\.so' |
+	while IFS= read -r library; do
+		cp -L "$library" "$folder/system/"
+	done
+find "$folder" -type f -exec strip --strip-debug {} \; 2>/dev/null || true
+du -sh "$folder"
