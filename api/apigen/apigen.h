@@ -100,7 +100,7 @@ struct def {
 	struct loc loc;
 	unsigned index; /* in its table */
 	unsigned size, align;
-	bool is_signed, is_float, nested, in_abi, macros;
+	bool is_signed, is_float, nested, macros;
 	const char *base; /* C spelling of what a typedef stands for */
 	const char *tag;  /* struct tag, for source compatibility */
 	LIST(const char *) aka;
@@ -282,6 +282,9 @@ void emit_entries(struct apigen *g, FILE *out);
 void emit_ids(struct apigen *g, FILE *out);
 void emit_sql(struct apigen *g, FILE *out);
 void emit_check(struct apigen *g, FILE *out);
+#define MAX_OUT_SLOTS 8 /* columns o0 .. o7 of a call */
+/* Has it a slot? Counts as api_out_slot of api/api.c does. */
+bool is_out_scalar(const struct apigen *g, const struct param *q);
 void emit_head(FILE *out, const char *what);
 void emit_params(struct apigen *g, FILE *out, const struct func *f);
 void emit_prototype(struct apigen *g, FILE *out, const struct func *f);

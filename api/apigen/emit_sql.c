@@ -9,25 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_OUT_COLUMNS 8
-
-/* Must agree with api_out_slot of api/api.c. */
-static bool is_out_scalar(const struct apigen *g, const struct param *q)
-{
-	const struct type *t = &g->types.v[q->type];
-	if (!(q->dir & API_OUT) || t->kind != API_KIND_POINTER || q->len >= 0 || q->payload || q->poly >= 0)
-		return false;
-	switch (g->types.v[t->elem].kind) {
-	case API_KIND_VOID:
-	case API_KIND_CHAR:
-	case API_KIND_ARRAY:
-	case API_KIND_STRUCT:
-	case API_KIND_UNION:
-	case API_KIND_BYTES: return false;
-	default: return true;
-	}
-}
-
 /* Column names that the view has already, and SQL's rule that names ignore case. */
 static const char *column_name(struct apigen *g, const struct func *f, size_t i)
 {
@@ -52,7 +33,7 @@ static void emit_view(struct apigen *g, FILE *out, const struct func *f)
 		f->name);
 	for (size_t i = 0; i < f->params.n; i++) {
 		const char *name = column_name(g, f, i);
-		if (is_out_scalar(g, &f->params.v[i]) && slot < MAX_OUT_COLUMNS)
+		if (is_out_scalar(g, &f->params.v[i]) && slot < MAX_OUT_SLOTS)
 			fprintf(out, ",\"\n\t\" c.o%u AS \\\"%s\\\", c.a%zu AS \\\"%s_addr\\\"", slot++, name,
 				i, name);
 		else
