@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code per function: stubs of the core, function ids, and
- * the prototypes that a test compiles against the vendor's own header.
+ * Code per function: stubs of the core, and function ids.
  */
 #include "apigen.h"
 
@@ -39,18 +38,4 @@ void emit_ids(struct apigen *g, FILE *out)
 	for (size_t i = 0; i < g->funcs.n; i++)
 		fprintf(out, "\tAPI_ID_%s = %zu,\n", g->funcs.v[i]->name, i);
 	fprintf(out, "\tAPI_ID_COUNT = %zu\n};\n\n#endif\n", g->funcs.n);
-}
-
-/* Redeclares every function with the types as the description spells them; compiling it
- * after the vendor's header proves that they are the same. */
-void emit_check(struct apigen *g, FILE *out)
-{
-	emit_head(out, "Prototypes for a check against the vendor's headers.");
-	for (size_t i = 0; i < g->funcs.n; i++) {
-		const struct func *f = g->funcs.v[i];
-		if (!is_exported(f))
-			continue;
-		emit_prototype(g, out, f);
-		fputs(";\n", out);
-	}
 }

@@ -8,13 +8,10 @@ static const struct output {
 	const char *option, *file;
 	void (*emit)(struct apigen *g, FILE *out);
 } outputs[] = {
-	{"abi", "cuda_abi.h", emit_abi},
-	{"tables", "api_tables.c", emit_tables},
-	{"stubs", "core_stubs.c", emit_stubs},
-	{"entries", "entry_points.c", emit_entries},
-	{"ids", "api_ids.h", emit_ids},
-	{"sql", "sql_views.c", emit_sql},
-	{"check", "prototypes_check.inc", emit_check},
+	{"abi", "cuda_abi.h", emit_abi},        {"tables", "api_tables.c", emit_tables},
+	{"stubs", "core_stubs.c", emit_stubs},  {"entries", "entry_points.c", emit_entries},
+	{"ids", "api_ids.h", emit_ids},         {"sql", "sql_views.c", emit_sql},
+	{"check", "abi_check.inc", emit_check},
 };
 #define NOUTPUTS (sizeof(outputs) / sizeof(outputs[0]))
 
