@@ -19,13 +19,14 @@
 struct ring_session {
 	uint64_t magic;
 	uint32_t version, pad;
-	_Atomic uint64_t sequence;	/* next call id is sequence + 1; one fetch_add a call */
+	_Atomic uint64_t sequence; /* next call id is sequence + 1; one fetch_add a call */
 	uint8_t pad1[64 - 32 + 8];
 	_Atomic uint32_t collector_alive; /* 0 once the collector is gone or gave up: record no more */
-	uint32_t flags;			/* enum ring_session_flag */
-	uint64_t tsc_hz;		/* of __rdtsc, measured by the collector; 0: records carry CLOCK_MONOTONIC ns */
+	uint32_t flags;                   /* enum ring_session_flag */
+	uint64_t ring_bytes;              /* data bytes of each ring, a power of two */
+	uint64_t tsc_hz; /* of __rdtsc, measured by the collector; 0: records carry CLOCK_MONOTONIC ns */
 	uint64_t tsc_origin;
-	int64_t ns_origin;		/* CLOCK_MONOTONIC at tsc_origin */
+	int64_t ns_origin; /* CLOCK_MONOTONIC at tsc_origin */
 };
 enum ring_session_flag {
 	RING_SESSION_CHECK = 1 << 0, /* hash what each launch may have written */
@@ -40,40 +41,45 @@ struct ring_header {
 	uint64_t bytes;
 	char name[16];
 	uint8_t pad0[64 - 48];
-	_Atomic uint64_t head;		/* producer: bytes ever published */
+	_Atomic uint64_t head; /* producer: bytes ever published */
 	uint8_t pad1[56];
-	_Atomic uint64_t tail;		/* consumer: bytes ever consumed */
+	_Atomic uint64_t tail; /* consumer: bytes ever consumed */
 	uint8_t pad2[56];
-	_Atomic uint32_t producer_waits;/* futex word: set while the producer sleeps for room */
-	_Atomic uint32_t closed;	/* thread ended; everything is published */
+	_Atomic uint32_t producer_waits; /* futex word: set while the producer sleeps for room */
+	_Atomic uint32_t closed;         /* no thread uses the ring at present; everything is published */
+	uint64_t waits, waited_ns;       /* producer: how often and how long the ring was full */
 };
 
 enum ring_kind {
-	RING_PAD,	/* skip to the end of the ring */
+	RING_PAD, /* skip to the end of the ring */
 	RING_ENTER,
 	RING_EXIT,
-	RING_MEMORY,	/* host memory pieces of a call, phase in `flags` */
-	RING_PAYLOAD,	/* one piece of a payload */
-	RING_FUNCTION,	/* names a function id that is not in the table: unknown functions, export-table slots */
-	RING_LAUNCH,	/* packed parameters of a launch */
-	RING_HASH,	/* --check: one allocation's hash after a launch */
+	RING_MEMORY,   /* host memory pieces of a call, phase in `flags` */
+	RING_PAYLOAD,  /* one piece of a payload */
+	RING_FUNCTION, /* names a function id that is not in the table: unknown functions, export-table slots
+			*/
+	RING_LAUNCH,   /* packed parameters of a launch */
+	RING_HASH,     /* --check: one allocation's hash after a launch */
 	RING_HOST_WRITE,
-	RING_DIAG,	/* text of a diagnostic */
+	RING_DIAG,   /* text of a diagnostic */
+	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
+			again */
 	RING_THREAD_END,
 };
 
 /* Every record begins so. `bytes` includes this header and is a multiple of 8. */
 struct ring_record {
 	uint32_t bytes;
-	uint16_t kind;	/* enum ring_kind */
+	uint16_t kind; /* enum ring_kind */
 	uint16_t flags;
 };
 
 struct ring_enter {
-	struct ring_record r;	/* flags: 1 = generic thunk: 6 integer registers, 8 xmm low halves, then stack words */
-	uint32_t func;		/* index into api_funcs, or an id given by RING_FUNCTION (>= 1 << 20) */
+	struct ring_record
+		r;     /* flags: 1 = generic thunk: 6 integer registers, 8 xmm low halves, then stack words */
+	uint32_t func; /* index into api_funcs, or an id given by RING_FUNCTION (>= 1 << 20) */
 	uint32_t nargs;
-	uint64_t seq;		/* call id */
+	uint64_t seq; /* call id */
 	uint64_t tsc;
 	uint64_t args[];
 };
@@ -81,17 +87,18 @@ struct ring_enter {
 struct ring_exit {
 	struct ring_record r;
 	uint32_t func, nouts;
-	uint64_t seq;		/* of the matching enter */
+	uint64_t seq; /* of the matching enter */
 	uint64_t seq_seen;
 	uint64_t tsc;
 	int64_t result;
 	uint32_t outs_valid, pad;
-	uint64_t outs[];	/* see trace/schema.sql: o0.. */
+	uint64_t outs[]; /* see trace/schema.sql: o0.. */
 };
 
-/* Blocks {u64 address, u32 bytes, u32 param, bytes, padding to 8}: as call_memory.data. May come in several records. */
+/* Blocks {u64 address, u32 bytes, u32 param, bytes, padding to 8}: as call_memory.data. May come in several
+ * records. */
 struct ring_memory {
-	struct ring_record r;	/* flags: phase 0 or 1 */
+	struct ring_record r; /* flags: phase 0 or 1 */
 	uint64_t seq;
 	uint8_t blocks[];
 };
@@ -99,30 +106,31 @@ struct ring_memory {
 enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE };
 enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2 };
 struct ring_payload {
-	struct ring_record r;	/* flags: enum ring_payload_flag */
-	uint64_t seq;		/* call it belongs to; may be another thread's (asynchronous copies) */
-	uint32_t kind;		/* enum ring_payload_kind */
+	struct ring_record r; /* flags: enum ring_payload_flag */
+	uint64_t seq;         /* call it belongs to; may be another thread's (asynchronous copies) */
+	uint32_t kind;        /* enum ring_payload_kind */
 	int32_t param;
-	uint64_t id;		/* joins the pieces: unique per process */
-	uint64_t total;		/* bytes of the whole payload */
+	uint64_t id;    /* joins the pieces: unique per process */
+	uint64_t total; /* bytes of the whole payload */
 	uint64_t address, device_address;
 	uint64_t width, height, depth;
-	uint64_t data_bytes;	/* in this piece */
-	uint8_t data[];		/* RING_UNAVAILABLE: the reason as text */
+	uint64_t data_bytes; /* in this piece */
+	uint8_t data[];      /* RING_UNAVAILABLE: the reason as text */
 };
 
 struct ring_function {
 	struct ring_record r;
 	uint32_t func, pad;
-	char name[];		/* NUL-terminated */
+	char name[]; /* NUL-terminated */
 };
 
 struct ring_launch {
-	struct ring_record r;	/* flags: 1 = size is known from the driver or the collector; 0 = unknown, no bytes */
+	struct ring_record
+		r; /* flags: 1 = size is known from the driver or the collector; 0 = unknown, no bytes */
 	uint64_t seq;
-	uint64_t function;	/* handle */
+	uint64_t function; /* handle */
 	uint32_t nparams, param_bytes;
-	uint8_t params[];	/* packed at the driver's offsets */
+	uint8_t params[]; /* packed at the driver's offsets */
 };
 
 struct ring_hash {
@@ -131,46 +139,58 @@ struct ring_hash {
 	uint8_t hash[16];
 };
 
+struct ring_thread {
+	struct ring_record r;
+	uint64_t tid;
+	char name[16];
+};
+
 struct ring_diag {
-	struct ring_record r;	/* flags: 0 info, 1 warning, 2 error */
+	struct ring_record r; /* flags: 0 info, 1 warning, 2 error */
 	uint64_t seq;
 	char text[];
 };
 
 /* ---- the socket ---------------------------------------------------------
- * SOCK_SEQPACKET, Unix. A process connects once (again after fork), says HELLO, and is answered with the session page's
- * descriptor. Each thread's ring is announced with its memfd. Questions are answered in order. */
+ * SOCK_SEQPACKET, Unix. A process connects once (again after fork), says HELLO, and is answered with the
+ * session page's descriptor. Each thread's ring is announced with its memfd. Questions are answered in order.
+ */
 enum ring_message_kind {
-	RING_MSG_HELLO = 1,    /* struct ring_hello; answer: RING_MSG_WELCOME with the session memfd */
+	RING_MSG_HELLO = 1, /* struct ring_hello; answer: RING_MSG_WELCOME with the session memfd */
 	RING_MSG_WELCOME,
-	RING_MSG_RING,	       /* memfd attached; no answer */
-	RING_MSG_ASK_PARAMS,   /* struct ring_ask: layout of a kernel's parameters; answer: RING_MSG_PARAMS */
+	RING_MSG_RING,       /* memfd attached; no answer */
+	RING_MSG_ASK_PARAMS, /* struct ring_ask: layout of a kernel's parameters; answer: RING_MSG_PARAMS */
 	RING_MSG_PARAMS,
-	RING_MSG_BYE,	       /* orderly end: all rings are final; answered with BYE when drained */
+	RING_MSG_BYE, /* orderly end: all rings are final; answered with BYE when drained */
 };
 struct ring_message {
 	uint32_t kind, bytes;
 };
 struct ring_hello {
 	struct ring_message m;
-	uint32_t version, pid, ppid, pad;
-	char text[4000];       /* exe \0 cwd \0 argv... \0 \0, cut if longer */
+	uint32_t version, pid, ppid;
+	uint32_t token;  /* of this process image; the same again when the program closed our socket and we
+			    come back */
+	char text[4000]; /* exe \0 cwd \0 argv... \0 \0, cut if longer */
 };
 struct ring_ask {
 	struct ring_message m;
-	uint64_t function;     /* handle as the program sees it */
-	uint64_t seq;	       /* all records of this thread up to here are published */
-	char name[1024];       /* kernel's name when the recorder knows it */
+	uint64_t function; /* handle as the program sees it */
+	uint64_t seq;      /* all records of this thread up to here are published */
+	char name[1024];   /* kernel's name when the recorder knows it */
 };
 struct ring_params {
 	struct ring_message m;
 	uint32_t known, nparams, total_bytes, writes_unknown;
-	struct { uint32_t offset, bytes; uint8_t is_pointer, is_written, pad[6]; } p[256];
+	struct {
+		uint32_t offset, bytes;
+		uint8_t is_pointer, is_written, pad[6];
+	} p[256];
 };
 
 /* Environment of a traced process. */
-#define RING_ENV_SOCKET	  "CUTRACE_SOCKET"   /* path, or @abstract */
+#define RING_ENV_SOCKET   "CUTRACE_SOCKET"   /* path, or @abstract */
 #define RING_ENV_REDIRECT "CUTRACE_REDIRECT" /* what the redirector loads in place of libcuda.so.1 */
-#define RING_ENV_DRIVER	  "CUTRACE_DRIVER"   /* the real driver, absolute path */
+#define RING_ENV_DRIVER   "CUTRACE_DRIVER"   /* the real driver, absolute path */
 
 #endif

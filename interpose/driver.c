@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * driver: the real libcuda.so.1 behind the recorder, and the table of what the entry points call.
+ */
+#include "interpose/recorder.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+static void *real_of[API_ID_COUNT];
+
+struct address {
+	const void *p;
+	unsigned id;
+};
+static struct address by_address[API_ID_COUNT]; /* sorted */
+static unsigned naddresses;
+
+/* For functions that this driver does not have. A recorder can't hide its own symbols, so a program that asks
+ * dlsym gets an address where it would have got NULL; cuGetProcAddress is answered truthfully (procs.c). */
+static CUresult absent(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* What the toolkit's stub library answers to everything: there is no driver. */
+static CUresult no_driver(void)
+{
+	return CUDA_ERROR_STUB_LIBRARY;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct address *x = a, *y = b;
+
+	return x->p < y->p ? -1 : x->p > y->p;
+}
+
+/* qsort may allocate for large arrays; this is a few hundred once. */
+static void sort_addresses(void)
+{
+	for (unsigned gap = naddresses / 2; gap; gap /= 2)
+		for (unsigned i = gap; i < naddresses; i++) {
+			struct address a = by_address[i];
+			unsigned j = i;
+
+			for (; j >= gap && compare(&a, &by_address[j - gap]) < 0; j -= gap)
+				by_address[j] = by_address[j - gap];
+			by_address[j] = a;
+		}
+}
+
+static void resolve(void *handle)
+{
+	for (unsigned i = 0; i < API_ID_COUNT; i++) {
+		void *p = rec_entries[i] ? dlsym(handle, api_funcs[i].name) : NULL;
+
+		/* CUTRACE_DRIVER must not name the recorder itself. */
+		if (!p || p == rec_entries[i])
+			continue;
+		real_of[i] = p;
+		by_address[naddresses++] = (struct address){p, i};
+	}
+	sort_addresses();
+}
+
+void rec_driver_load(void)
+{
+	const char *path = getenv(RING_ENV_DRIVER);
+	void *handle = path && *path == '/' ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+
+	if (handle)
+		resolve(handle);
+	for (unsigned i = 0; i < API_ID_COUNT; i++)
+		rec_real[i] = real_of[i] ? real_of[i] : naddresses ? (void *)absent : (void *)no_driver;
+	rec_hooks_install();
+}
+
+void *rec_true(unsigned id)
+{
+	return real_of[id] ? real_of[id] : (void *)absent;
+}
+
+bool rec_driver_has(unsigned id)
+{
+	return real_of[id] != NULL;
+}
+
+void rec_driver_adopt(unsigned id, void *p)
+{
+	if (real_of[id])
+		return;
+	real_of[id] = p;
+	rec_real[id] = p;
+	rec_hooks_install();
+	if (rec_checking())
+		rec_check_hooks_install();
+}
+
+unsigned rec_driver_find(const void *p, const char *name)
+{
+	unsigned low = 0, high = naddresses, any = API_NONE;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (by_address[middle].p < p)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Several names may stand for one address. */
+	for (; low < naddresses && by_address[low].p == p; low++) {
+		if (!strcmp(api_funcs[by_address[low].id].base, name))
+			return by_address[low].id;
+		any = by_address[low].id;
+	}
+	return any;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * entry: what generated entry points (entry_points.c of libcuda.so.1) are made of.
+ * The whole hot path is inline here: reserve room in this thread's ring, take a
+ * sequence number, store the raw arguments in place, publish, call on, publish the exit.
+ * No lock, no allocation, no system call, errno untouched.
+ *
+ * What apigen emits. For every exported function with id ID (index into api_funcs), N
+ * parameters, in parameter types of the right width (int32_t, uint32_t, uint64_t for every
+ * pointer, handle and device pointer, float, double, struct rec_bytes_<n> { uint8_t b[n]; } for structs by
+ *value):
+ *
+ *	REC_EXPORT uint32_t cuMemAlloc_v2(uint64_t a0, uint64_t a1)
+ *	{
+ *		typedef uint32_t fn(uint64_t, uint64_t);
+ *		struct rec_frame f;
+ *		uint64_t *w = rec_enter(&f, ID, 2);
+ *		uint32_t r;
+ *
+ *		if (REC_UNLIKELY(!w))
+ *			return ((fn *)rec_real[ID])(a0, a1);
+ *		w[0] = a0;			(uint64_t)(int64_t)a for signed, rec_f32(a), rec_f64(a),
+ *(uintptr_t)&a for structs w[1] = a1; rec_publish_enter(&f); r = ((fn *)rec_real[ID])(a0, a1); w =
+ *rec_leave(&f, (int32_t)r, 1);	1 = number of inline outs; 0 for none rec_out(&f, w, 0, a0, 8);	n-th inline
+ *out, the pointer argument, bytes (negative: signed) rec_publish_exit(&f); return r;
+ *	}
+ *
+ * An "inline out" is a parameter whose api_out_slot() is 0 .. REC_MAX_OUTS - 1; the slot is its number.
+ *
+ * A function that reads or writes host memory beyond inline outs (a STRING parameter, a non-payload pointer
+ *parameter that is IN or INOUT, an OUT one that is not an inline out, an API_ABI_MEMORY parameter) is emitted
+ *in the second form:
+ *
+ *		uint64_t args[N] = { ...words as above... };
+ *		if (REC_UNLIKELY(!rec_enter_memory(&f, ID, N, args)))
+ *			return ((fn *)rec_real[ID])(...);
+ *		r = ((fn *)rec_real[ID])(...);
+ *		rec_leave_memory(&f, (int32_t)r, args);
+ *		return r;
+ *
+ * and at the end: `void *rec_real[NFUNCS];` and `void *const rec_entries[NFUNCS] = { (void *)cuInit, ... };`
+ *with NULL for functions that have no exported symbol (API_FUNC_PRIVATE). Nothing special is generated for
+ *launches, copies, cuGetProcAddress or cuGetExportTable: the runtime puts its own functions into rec_real[]
+ *for those (hooks.c).
+ */
+#ifndef CUTRACE_INTERPOSE_ENTRY_H
+#define CUTRACE_INTERPOSE_ENTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <x86intrin.h>
+
+#include "interpose/ring.h"
+
+#define REC_EXPORT      __attribute__((visibility("default")))
+#define REC_HIDDEN      __attribute__((visibility("hidden")))
+#define REC_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define REC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define REC_INLINE      __attribute__((always_inline))
+#define REC_MAX_OUTS    8
+
+/* What an entry calls: the real driver's function, or the runtime's hook around it. Never NULL once
+ * rec_enter has been called: a function that the real driver lacks answers CUDA_ERROR_NOT_SUPPORTED. */
+extern REC_HIDDEN void *rec_real[];
+/* Our own entry points by function id; NULL where nothing is exported. */
+extern REC_HIDDEN void *const rec_entries[];
+
+/* One per thread that has called the driver. Only its thread writes it. */
+struct rec_thread {
+	uint8_t *data; /* the ring's bytes, mapped twice in a row: no record wraps */
+	uint64_t mask;
+	uint64_t head;  /* bytes written */
+	uint64_t limit; /* there is known to be room up to here */
+	struct ring_header *ring;
+	struct ring_session *session;
+	uint64_t seq;            /* call entered last */
+	uint32_t functions_told; /* ids of unknown functions that this ring has named (thunk.c) */
+	uint32_t nreturns;       /* shadow stack of thunk.c */
+	struct rec_return *returns;
+	struct rec_thread *next_free;
+};
+
+/* The ring of this thread, or NULL: not started yet, switched off, or inside a driver call of the recorder's
+ * own. */
+extern REC_HIDDEN __thread struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
+extern REC_HIDDEN bool rec_use_tsc;
+
+struct rec_frame {
+	struct rec_thread *t;
+	uint64_t seq;
+	uint32_t func, bytes;
+	void *record; /* being written */
+};
+
+/* This thread's ring with room for one record of `bytes`: starts recording on the thread, waits for the
+ * collector to make room. NULL when calls are to pass through unrecorded. */
+REC_HIDDEN struct rec_thread *rec_make_room(uint64_t bytes);
+REC_HIDDEN uint64_t rec_clock(void);
+
+/* The second form's two halves. */
+REC_HIDDEN bool rec_enter_memory(struct rec_frame *f, uint32_t func, uint32_t nargs, const uint64_t *args);
+REC_HIDDEN void rec_leave_memory(struct rec_frame *f, int64_t result, const uint64_t *args);
+
+static inline REC_INLINE uint64_t rec_now(void)
+{
+	return REC_LIKELY(rec_use_tsc) ? __rdtsc() : rec_clock();
+}
+
+static inline uint64_t rec_f32(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
+static inline uint64_t rec_f64(double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
+/* Room for one record of `bytes` at the head; NULL when recording is over. Nothing is published yet. */
+static inline REC_INLINE void *rec_reserve(struct rec_thread *t, uint64_t bytes)
+{
+	if (REC_UNLIKELY(t->head + bytes > t->limit) && rec_make_room(bytes) != t)
+		return NULL;
+	return t->data + (t->head & t->mask);
+}
+
+static inline REC_INLINE void rec_commit(struct rec_thread *t, uint64_t bytes)
+{
+	t->head += bytes;
+	atomic_store_explicit(&t->ring->head, t->head, memory_order_release);
+}
+
+static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func, uint32_t nargs)
+{
+	struct rec_thread *t = rec_self;
+	struct ring_enter *e;
+
+	f->bytes = sizeof(*e) + 8 * nargs;
+	if (REC_UNLIKELY(!t || t->head + f->bytes > t->limit)) {
+		t = rec_make_room(f->bytes);
+		if (!t)
+			return NULL;
+	}
+	e = (struct ring_enter *)(t->data + (t->head & t->mask));
+	f->t = t;
+	f->func = func;
+	/* Taken after the room is had, so that a number is followed by its record within nanoseconds. */
+	f->seq = t->seq = 1 + atomic_fetch_add_explicit(&t->session->sequence, 1, memory_order_relaxed);
+	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_ENTER};
+	e->func = func;
+	e->nargs = nargs;
+	e->seq = f->seq;
+	e->tsc = rec_now();
+	return e->args;
+}
+
+static inline REC_INLINE void rec_publish_enter(struct rec_frame *f)
+{
+	rec_commit(f->t, f->bytes);
+}
+
+/* A place for outs that nobody will read: recording ended while the call ran. */
+extern REC_HIDDEN __thread uint64_t rec_scrap[REC_MAX_OUTS] __attribute__((tls_model("initial-exec")));
+
+static inline REC_INLINE uint64_t *rec_leave(struct rec_frame *f, int64_t result, uint32_t nouts)
+{
+	struct rec_thread *t = f->t;
+	struct ring_exit *e;
+
+	f->bytes = sizeof(*e) + 8 * nouts;
+	e = f->record = rec_reserve(t, f->bytes);
+	if (REC_UNLIKELY(!e))
+		return rec_scrap;
+	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_EXIT};
+	e->func = f->func;
+	e->nouts = nouts;
+	e->seq = f->seq;
+	e->seq_seen = atomic_load_explicit(&t->session->sequence, memory_order_relaxed);
+	e->tsc = rec_now();
+	e->result = result;
+	e->outs_valid = 0;
+	e->pad = 0;
+	return e->outs;
+}
+
+/* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE fills its outs although it is an error. */
+#define REC_RESULT_FILLS_OUTS 910
+
+static inline REC_INLINE void rec_out(struct rec_frame *f, uint64_t *w, unsigned i, uint64_t pointer,
+				      int bytes)
+{
+	struct ring_exit *e = f->record;
+
+	w[i] = 0;
+	if (REC_UNLIKELY(!e) || !pointer || (e->result != 0 && e->result != REC_RESULT_FILLS_OUTS))
+		return;
+	switch (bytes) {
+	case 1: w[i] = *(const uint8_t *)(uintptr_t)pointer; break;
+	case 2: w[i] = *(const uint16_t *)(uintptr_t)pointer; break;
+	case 4: w[i] = *(const uint32_t *)(uintptr_t)pointer; break;
+	case 8:
+	case -8: w[i] = *(const uint64_t *)(uintptr_t)pointer; break;
+	case -1: w[i] = (uint64_t)(int64_t) * (const int8_t *)(uintptr_t)pointer; break;
+	case -2: w[i] = (uint64_t)(int64_t) * (const int16_t *)(uintptr_t)pointer; break;
+	case -4: w[i] = (uint64_t)(int64_t) * (const int32_t *)(uintptr_t)pointer; break;
+	default: return;
+	}
+	e->outs_valid |= 1u << i;
+}
+
+static inline REC_INLINE void rec_publish_exit(struct rec_frame *f)
+{
+	if (REC_LIKELY(f->record != NULL))
+		rec_commit(f->t, f->bytes);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hooks: functions that do something no description can say stand in rec_real[] in place of the driver's. An
+ * entry point has published its enter record when it calls one, so a hook only adds: payloads before and
+ * after, hashes, addresses of ours.
+ */
+#include "interpose/recorder.h"
+
+static void install(const struct rec_hook *hooks, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (rec_driver_has(hooks[i].id))
+			rec_real[hooks[i].id] = hooks[i].hook;
+}
+
+void rec_hooks_install(void)
+{
+	install(rec_copy_hooks, rec_ncopy_hooks);
+	install(rec_image_hooks, rec_nimage_hooks);
+	install(rec_launch_hooks, rec_nlaunch_hooks);
+	install(rec_proc_hooks, rec_nproc_hooks);
+}
+
+void rec_check_hooks_install(void)
+{
+	install(rec_check_hooks, rec_ncheck_hooks);
+}

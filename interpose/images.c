@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * images: code on its way to the driver. Taken before the call, so that a driver that crashes in its compiler
+ * leaves the culprit in the trace.
+ */
+#include "interpose/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ptx/image.h"
+
+static struct rec_payload describe(uint64_t seq, int param, const void *address, uint64_t bytes)
+{
+	return (struct rec_payload){.seq = seq,
+				    .kind = RING_IMAGE,
+				    .param = param,
+				    .address = (uintptr_t)address,
+				    .width = bytes,
+				    .height = 1,
+				    .depth = 1};
+}
+
+static void bytes(uint64_t seq, int param, const void *data, size_t n)
+{
+	struct rec_payload p = describe(seq, param, data, n);
+
+	if (seq && data && n)
+		rec_payload(&p, data);
+}
+
+void rec_image(uint64_t seq, int param, const void *image)
+{
+	struct image_part part[64];
+	struct rec_payload p;
+	unsigned n;
+	uint64_t id;
+
+	if (!seq || !image)
+		return;
+	n = image_parts(image, part, sizeof(part) / sizeof(part[0]));
+	p = describe(seq, param, image, 0);
+	if (!n) {
+		rec_unavailable(&p, "neither PTX nor ELF nor a fatbin: its size is unknown");
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		p.width += part[i].bytes;
+	id = rec_unique();
+	for (unsigned i = 0; i < n; i++)
+		rec_payload_piece(&p, id, p.width,
+				  (i == 0 ? RING_PAYLOAD_FIRST : 0) | (i == n - 1 ? RING_PAYLOAD_LAST : 0),
+				  part[i].data, part[i].bytes);
+}
+
+static void file(uint64_t seq, int param, const char *path)
+{
+	struct rec_payload p = describe(seq, param, path, 0);
+	int saved = errno, fd = seq && path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	struct stat st;
+	void *map;
+
+	if (fd < 0) {
+		if (seq && path)
+			rec_unavailable(&p, "the file could not be read");
+		errno = saved;
+		return;
+	}
+	if (fstat(fd, &st) == 0 && st.st_size > 0 &&
+	    (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED) {
+		bytes(seq, param, map, (size_t)st.st_size);
+		munmap(map, (size_t)st.st_size);
+	}
+	close(fd);
+	errno = saved;
+}
+
+static CUresult hook_cuModuleLoad(CUmodule *module, const char *path)
+{
+	file(rec_current(), 1, path);
+	return REAL(cuModuleLoad)(module, path);
+}
+
+static CUresult hook_cuModuleLoadData(CUmodule *module, const void *image)
+{
+	rec_image(rec_current(), 1, image);
+	return REAL(cuModuleLoadData)(module, image);
+}
+
+static CUresult hook_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
+					CUjit_option *options, void **values)
+{
+	rec_image(rec_current(), 1, image);
+	return REAL(cuModuleLoadDataEx)(module, image, n, options, values);
+}
+
+static CUresult hook_cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	rec_image(rec_current(), 1, image);
+	return REAL(cuModuleLoadFatBinary)(module, image);
+}
+
+static CUresult hook_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,
+				       void **values, unsigned n, CUlibraryOption *library_options,
+				       void **library_values, unsigned m)
+{
+	rec_image(rec_current(), 1, code);
+	return REAL(cuLibraryLoadData)(library, code, options, values, n, library_options, library_values, m);
+}
+
+static CUresult hook_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
+					   void **values, unsigned n, CUlibraryOption *library_options,
+					   void **library_values, unsigned m)
+{
+	file(rec_current(), 1, path);
+	return REAL(cuLibraryLoadFromFile)(library, path, options, values, n, library_options, library_values,
+					   m);
+}
+
+static CUresult hook_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				      const char *name, unsigned n, CUjit_option *options, void **values)
+{
+	bytes(rec_current(), 2, data, size);
+	return REAL(cuLinkAddData_v2)(state, type, data, size, name, n, options, values);
+}
+
+static CUresult hook_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
+				      CUjit_option *options, void **values)
+{
+	file(rec_current(), 2, path);
+	return REAL(cuLinkAddFile_v2)(state, type, path, n, options, values);
+}
+
+static CUresult hook_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
+{
+	uint64_t seq = rec_current();
+	CUresult r = REAL(cuLinkComplete)(state, cubin, size);
+
+	if (r == CUDA_SUCCESS && cubin && size)
+		bytes(seq, 1, *cubin, *size);
+	return r;
+}
+
+/* Handles of functions may come back for other functions afterwards. */
+static CUresult hook_cuModuleUnload(CUmodule module)
+{
+	rec_layouts_flush();
+	return REAL(cuModuleUnload)(module);
+}
+
+static CUresult hook_cuLibraryUnload(CUlibrary library)
+{
+	rec_layouts_flush();
+	return REAL(cuLibraryUnload)(library);
+}
+
+#define HOOK(fn)                               \
+	{                                      \
+		API_ID_##fn, (void *)hook_##fn \
+	}
+const struct rec_hook rec_image_hooks[] = {
+	HOOK(cuModuleLoad),          HOOK(cuModuleLoadData),  HOOK(cuModuleLoadDataEx),
+	HOOK(cuModuleLoadFatBinary), HOOK(cuLibraryLoadData), HOOK(cuLibraryLoadFromFile),
+	HOOK(cuLinkAddData_v2),      HOOK(cuLinkAddFile_v2),  HOOK(cuLinkComplete),
+	HOOK(cuModuleUnload),        HOOK(cuLibraryUnload),
+};
+const unsigned rec_nimage_hooks = sizeof(rec_image_hooks) / sizeof(rec_image_hooks[0]);

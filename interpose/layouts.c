@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * layouts: where a kernel's parameters lie, asked once per function handle. Looked up without a lock;
+ * entries are never freed, an unload makes all of them stale (handles are used again).
+ */
+#include "interpose/recorder.h"
+
+#define BUCKETS 4096u
+
+struct entry {
+	struct entry *_Atomic next;
+	uint64_t generation;
+	struct rec_layout layout;
+};
+
+static struct entry *_Atomic buckets[BUCKETS];
+static _Atomic uint64_t generation = 1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the arena; never held across a call */
+static char *arena, *arena_end;
+
+static void *arena_take(size_t bytes)
+{
+	char *p;
+
+	bytes = (bytes + 15) & ~(size_t)15;
+	pthread_mutex_lock(&lock);
+	if ((size_t)(arena_end - arena) < bytes) {
+		arena = rec_pages(65536);
+		arena_end = arena ? arena + 65536 : NULL;
+	}
+	p = arena;
+	if (p)
+		arena += bytes;
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+void rec_layouts_flush(void)
+{
+	atomic_fetch_add(&generation, 1);
+}
+
+static struct entry *_Atomic *bucket_of(uint64_t function)
+{
+	return &buckets[(function * 0x9e3779b97f4a7c15ull) >> 52];
+}
+
+typedef CUresult param_info_fn(void *function, size_t index, size_t *offset, size_t *bytes);
+
+/* Returns the number of parameters that the driver tells about, or -1 when it can't. */
+static int ask_driver(param_info_fn *info, uint64_t function, size_t (*out)[2])
+{
+	int n;
+
+	for (n = 0; n < REC_MAX_PARAMS; n++) {
+		CUresult r = info((void *)(uintptr_t)function, (size_t)n, &out[n][0], &out[n][1]);
+
+		if (r == CUDA_ERROR_INVALID_VALUE)
+			return n; /* there is no parameter of that index */
+		if (r != CUDA_SUCCESS || out[n][0] + out[n][1] > 32768)
+			return -1;
+	}
+	return n;
+}
+
+static int driver_layout(uint64_t function, size_t (*out)[2])
+{
+	struct rec_thread *t = rec_own_begin();
+	int n = -1;
+
+	if (rec_driver_has(API_ID_cuFuncGetParamInfo))
+		n = ask_driver((param_info_fn *)rec_true(API_ID_cuFuncGetParamInfo), function, out);
+	/* A CUkernel passes for a CUfunction in launches, but not in every driver's query. */
+	if (n <= 0 && rec_driver_has(API_ID_cuKernelGetParamInfo)) {
+		int m = ask_driver((param_info_fn *)rec_true(API_ID_cuKernelGetParamInfo), function, out);
+
+		n = m > n ? m : n;
+	}
+	rec_own_end(t);
+	return n;
+}
+
+static struct entry *new_entry(uint64_t function, int n)
+{
+	size_t count = n > 0 ? (size_t)n : 0;
+	struct entry *e = arena_take(sizeof(*e) + count * sizeof(e->layout.p[0]));
+
+	if (!e)
+		return NULL;
+	memset(e, 0, sizeof(*e) + count * sizeof(e->layout.p[0]));
+	e->layout.function = function;
+	e->layout.nparams = (uint32_t)count;
+	e->layout.known = n >= 0;
+	return e;
+}
+
+static void set_params(struct rec_layout *l, size_t (*at)[2])
+{
+	for (uint32_t i = 0; i < l->nparams; i++) {
+		l->p[i].offset = (uint16_t)at[i][0];
+		l->p[i].bytes = (uint16_t)at[i][1];
+		if (at[i][0] + at[i][1] > l->total)
+			l->total = (uint32_t)(at[i][0] + at[i][1]);
+	}
+}
+
+static void set_access(struct rec_layout *l, const struct ring_params *answer)
+{
+	l->writes_known = answer->known && answer->nparams == l->nparams;
+	l->writes_unknown = answer->writes_unknown;
+	for (uint32_t i = 0; l->writes_known && i < l->nparams; i++) {
+		l->p[i].is_pointer = answer->p[i].is_pointer;
+		l->p[i].is_written = answer->p[i].is_written;
+	}
+}
+
+static bool valid_answer(const struct ring_params *a)
+{
+	if (!a->known || a->nparams > REC_MAX_PARAMS)
+		return false;
+	for (uint32_t i = 0; i < a->nparams; i++)
+		if (a->p[i].offset > 32768 || a->p[i].bytes > 32768)
+			return false;
+	return true;
+}
+
+static struct entry *learn(uint64_t function, uint64_t seq)
+{
+	size_t at[REC_MAX_PARAMS][2];
+	int n = driver_layout(function, at);
+	struct ring_params *answer = NULL;
+	struct entry *e;
+
+	if (n < 0 || rec_checking()) {
+		answer = rec_pages(sizeof(*answer));
+		if (answer && (!rec_ask_params(function, seq, answer) || !valid_answer(answer))) {
+			rec_pages_free(answer, sizeof(*answer));
+			answer = NULL;
+		}
+	}
+	if (n < 0 && answer) {
+		n = (int)answer->nparams;
+		for (int i = 0; i < n; i++) {
+			at[i][0] = answer->p[i].offset;
+			at[i][1] = answer->p[i].bytes;
+		}
+	}
+	e = new_entry(function, n);
+	if (e) {
+		set_params(&e->layout, at);
+		if (answer)
+			set_access(&e->layout, answer);
+	}
+	rec_pages_free(answer, sizeof(*answer));
+	return e;
+}
+
+const struct rec_layout *rec_layout(uint64_t function, uint64_t seq)
+{
+	uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+	struct entry *_Atomic *bucket = bucket_of(function);
+	struct entry *e = atomic_load_explicit(bucket, memory_order_acquire);
+
+	for (; e; e = atomic_load_explicit(&e->next, memory_order_relaxed))
+		if (e->layout.function == function && e->generation == now)
+			return &e->layout;
+	e = learn(function, seq);
+	if (!e)
+		return NULL;
+	e->generation = now;
+	e->next = atomic_load(bucket);
+	while (!atomic_compare_exchange_weak(bucket, (struct entry **)&e->next, e))
+		;
+	return &e->layout;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * process: this process's connection to the collector. State that a child must not share lives in pages that
+ * the kernel wipes in a forked child (MADV_WIPEONFORK), so that even a fork made by a raw system call starts
+ * afresh.
+ */
+#include "interpose/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum process_state { PROCESS_NEW, PROCESS_RECORDED, PROCESS_OFF };
+
+struct process {
+	_Atomic int state;
+	pthread_mutex_t lock; /* the socket; all zeros is an unlocked mutex */
+	struct ring_session *session;
+	int fd;
+	ino_t inode; /* of the socket: the program may have closed our descriptor and got the number again */
+	uint32_t token;
+	_Atomic uint64_t unique;
+};
+
+static struct process *process;
+bool rec_use_tsc = true;
+
+void *rec_pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void rec_pages_free(void *p, size_t bytes)
+{
+	if (p)
+		munmap(p, bytes);
+}
+
+uint64_t rec_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* In a forked child. Also for kernels without MADV_WIPEONFORK. */
+static void after_fork(void)
+{
+	if (process)
+		memset(process, 0, sizeof(*process));
+	rec_threads_forget();
+}
+
+__attribute__((constructor)) static void process_init(void)
+{
+	int saved = errno;
+
+	process = rec_pages(sizeof(*process));
+	if (process)
+		madvise(process, sizeof(*process), MADV_WIPEONFORK);
+	pthread_atfork(NULL, NULL, after_fork);
+	rec_driver_load();
+	errno = saved;
+}
+
+/* ---- the socket, under process->lock -------------------------------------- */
+
+static int connect_to(const char *where)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	size_t n = strlen(where);
+	int fd, high;
+
+	if (n >= sizeof(a.sun_path))
+		return -1;
+	memcpy(a.sun_path, where, n);
+	if (where[0] == '@')
+		a.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&a,
+		    offsetof(struct sockaddr_un, sun_path) + n + (where[0] != '@')) != 0) {
+		close(fd);
+		return -1;
+	}
+	/* Out of the way of programs that count on getting low numbers. */
+	high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static size_t append_file(char *text, size_t used, size_t max, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text + used, max - used);
+
+	if (fd >= 0)
+		close(fd);
+	return used + (n > 0 ? (size_t)n : 0);
+}
+
+static void fill_hello(struct ring_hello *h)
+{
+	size_t max = sizeof(h->text) - 2, used;
+	ssize_t n;
+
+	memset(h, 0, sizeof(*h));
+	h->m = (struct ring_message){RING_MSG_HELLO, sizeof(*h)};
+	h->version = RING_VERSION;
+	h->pid = (uint32_t)getpid();
+	h->ppid = (uint32_t)getppid();
+	h->token = process->token;
+	n = readlink("/proc/self/exe", h->text, 1000);
+	used = (n > 0 ? (size_t)n : 0) + 1;
+	if (getcwd(h->text + used, 1000))
+		used += strlen(h->text + used);
+	used++;
+	append_file(h->text, used, max, "/proc/self/cmdline");
+}
+
+static bool receive(void *buf, size_t bytes, int *attached)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec v = {buf, bytes};
+	struct msghdr m = {
+		.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	do
+		n = recvmsg(process->fd, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(struct ring_message))
+		return false;
+	c = CMSG_FIRSTHDR(&m);
+	if (attached && c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(attached, CMSG_DATA(c), sizeof(int));
+	return true;
+}
+
+static bool transmit(const void *buf, size_t bytes, int attach)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec v = {(void *)(uintptr_t)buf, bytes};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (attach >= 0) {
+		struct cmsghdr *c;
+
+		m.msg_control = control;
+		m.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &attach, sizeof(int));
+	}
+	do
+		n = sendmsg(process->fd, &m, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)bytes;
+}
+
+static bool socket_is_ours(void)
+{
+	struct stat st;
+
+	return process->fd >= 0 && fstat(process->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_ino == process->inode;
+}
+
+static struct ring_session *map_session(int memfd)
+{
+	struct ring_session *s = mmap(NULL, RING_DATA_OFFSET, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	close(memfd);
+	if (s == MAP_FAILED)
+		return NULL;
+	if (s->magic == RING_MAGIC && s->version == RING_VERSION)
+		return s;
+	munmap(s, RING_DATA_OFFSET);
+	return NULL;
+}
+
+/* Connects, says hello, and maps the session page unless that is done. */
+static bool greet(void)
+{
+	const char *where = getenv(RING_ENV_SOCKET);
+	struct ring_hello *hello;
+	struct ring_message welcome;
+	struct stat st;
+	int memfd = -1;
+	bool ok;
+
+	process->fd = where && *where ? connect_to(where) : -1;
+	if (process->fd < 0)
+		return false;
+	if (fstat(process->fd, &st) == 0)
+		process->inode = st.st_ino;
+	hello = rec_pages(sizeof(*hello));
+	if (!hello)
+		return false;
+	fill_hello(hello);
+	ok = transmit(hello, sizeof(*hello), -1) && receive(&welcome, sizeof(welcome), &memfd) &&
+	     welcome.kind == RING_MSG_WELCOME && memfd >= 0;
+	rec_pages_free(hello, sizeof(*hello));
+	if (!ok || process->session) {
+		if (memfd >= 0)
+			close(memfd);
+		return ok;
+	}
+	process->session = map_session(memfd);
+	return process->session != NULL;
+}
+
+/* The socket, connected again if the program closed it. */
+static bool socket_ready(void)
+{
+	return socket_is_ours() || greet();
+}
+
+/* ---- what others ask for ---------------------------------------------------- */
+
+static void start(void)
+{
+	if (process->state != PROCESS_NEW)
+		return;
+	process->token = (uint32_t)(rec_clock() * 2654435761u) ^ (uint32_t)(uintptr_t)&process;
+	if (!greet()) {
+		process->state = PROCESS_OFF;
+		return;
+	}
+	rec_use_tsc = process->session->tsc_hz != 0;
+	if (process->session->flags & RING_SESSION_CHECK)
+		rec_check_hooks_install();
+	process->state = PROCESS_RECORDED;
+}
+
+struct ring_session *rec_session(void)
+{
+	if (REC_UNLIKELY(!process))
+		return NULL;
+	if (process->state == PROCESS_NEW) {
+		pthread_mutex_lock(&process->lock);
+		start();
+		pthread_mutex_unlock(&process->lock);
+	}
+	return process->state == PROCESS_RECORDED ? process->session : NULL;
+}
+
+void rec_stop(void)
+{
+	process->state = PROCESS_OFF;
+}
+
+bool rec_collector_lives(void)
+{
+	struct pollfd p;
+	bool alive;
+
+	if (!process || process->state != PROCESS_RECORDED)
+		return false;
+	if (!atomic_load_explicit(&process->session->collector_alive, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&process->lock);
+	alive = socket_ready();
+	p = (struct pollfd){.fd = process->fd, .events = 0};
+	if (alive && poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)))
+		alive = false;
+	pthread_mutex_unlock(&process->lock);
+	return alive;
+}
+
+bool rec_announce_ring(int memfd)
+{
+	struct ring_message m = {RING_MSG_RING, sizeof(m)};
+	bool ok;
+
+	pthread_mutex_lock(&process->lock);
+	ok = socket_ready() && transmit(&m, sizeof(m), memfd);
+	pthread_mutex_unlock(&process->lock);
+	return ok;
+}
+
+bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
+{
+	struct ring_ask ask = {.m = {RING_MSG_ASK_PARAMS, sizeof(ask)}, .function = function, .seq = seq};
+	bool ok;
+
+	pthread_mutex_lock(&process->lock);
+	ok = socket_ready() && transmit(&ask, sizeof(ask), -1) && receive(answer, sizeof(*answer), NULL) &&
+	     answer->m.kind == RING_MSG_PARAMS;
+	pthread_mutex_unlock(&process->lock);
+	return ok;
+}
+
+uint64_t rec_unique(void)
+{
+	return 1 + atomic_fetch_add_explicit(&process->unique, 1, memory_order_relaxed);
+}
+
+bool rec_checking(void)
+{
+	struct ring_session *s = rec_session();
+
+	return s && (s->flags & RING_SESSION_CHECK);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recorder: the inside of the recording libcuda.so.1. It lives in the traced program, so: libc only, no exit,
+ * no print, no malloc, no lock held across a call into the real driver, errno preserved. entry.h is the
+ * hot path; the files here do what is not hot or not the same for every function:
+ *   process.c  connection to the collector, session page, fork       thread.c   rings
+ *   driver.c   the real driver and rec_real[]                        memory.c   host memory of a call
+ *   records.c  payload pieces, diagnostics                           hooks.c    functions with a meaning of
+ * their own copies.c, staging.c  host/device copies                          images.c   code images launch.c,
+ * layouts.c  kernel parameters                           check.c    hashes after launches procs.c, thunk.c,
+ * thunk_entry.S, export_tables.c  functions that no description knows
+ */
+#ifndef CUTRACE_INTERPOSE_RECORDER_H
+#define CUTRACE_INTERPOSE_RECORDER_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "api/api.h"
+#define CUDA_ABI_NO_MAPPING
+#include "api/gen/api_ids.h"
+#include "api/gen/cuda_abi.h"
+#include "interpose/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- process.c ----------------------------------------------------------- */
+
+/* The session page, or NULL when this process isn't recorded (no collector, or it is gone). Connects at first
+ * use. */
+struct ring_session *rec_session(void);
+bool rec_collector_lives(void);
+/* Recording is over for this process: all calls pass through from now on. */
+void rec_stop(void);
+/* Gives the collector a ring. The descriptor stays the caller's. */
+bool rec_announce_ring(int memfd);
+/* Asks for a kernel's parameters. False when there is no answer. Everything this thread did is published. */
+bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer);
+/* A counter that is unique in this process: payload ids. */
+uint64_t rec_unique(void);
+bool rec_checking(void); /* --check */
+
+/* ---- thread.c ------------------------------------------------------------- */
+
+struct rec_thread *rec_thread_get(void);
+void rec_threads_forget(void); /* in a forked child */
+
+/* Around calls that the recorder itself makes into the driver: what those call is not recorded. */
+struct rec_thread *rec_own_begin(void);
+void rec_own_end(struct rec_thread *t);
+bool rec_own(void);
+
+/* ---- driver.c ------------------------------------------------------------- */
+
+/* Loads the real driver and fills rec_real[]; idempotent. */
+void rec_driver_load(void);
+/* The real driver's function, or NULL when it has none of that id. */
+void *rec_true(unsigned id);
+bool rec_driver_has(unsigned id);
+/* Which known function the driver's address `p` is: prefers one whose base name is `name`. API_NONE when
+ * none. */
+unsigned rec_driver_find(const void *p, const char *name);
+/* The driver has this function too, though it exports it nowhere. */
+void rec_driver_adopt(unsigned id, void *p);
+/* rec_true as the type of the function itself. */
+#define REAL(function) ((__typeof__(&function))rec_true(API_ID_##function))
+
+/* ---- records.c ------------------------------------------------------------- */
+
+void rec_diag(int severity, uint64_t seq, const char *text);
+void rec_diag2(int severity, uint64_t seq, const char *text, const char *name);
+
+struct rec_payload {
+	uint64_t seq;
+	enum ring_payload_kind kind;
+	int param;
+	uint64_t address, device_address;
+	uint64_t width, height, depth;
+	/* layout of the source: bytes from row to row and from slice to slice; 0 = packed */
+	uint64_t pitch, slice;
+};
+/* Puts width x height x depth bytes at `data` into the ring. */
+void rec_payload(const struct rec_payload *p, const void *data);
+/* In pieces of the caller's choosing: `total` bytes in all. */
+void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total, unsigned flags,
+		       const void *data, size_t bytes);
+void rec_unavailable(const struct rec_payload *p, const char *why);
+void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,
+		       bool known);
+void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16]);
+void rec_function_record(uint32_t id, const char *name);
+
+/* ---- hooks.c ---------------------------------------------------------------- */
+
+struct rec_hook {
+	uint16_t id;
+	void *hook;
+};
+/* Puts the hooks into rec_real[] in place of the functions that the driver has. */
+void rec_hooks_install(void);
+void rec_check_hooks_install(void); /* --check only */
+extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_check_hooks[],
+	rec_proc_hooks[];
+extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks;
+/* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
+static inline uint64_t rec_current(void)
+{
+	return rec_self ? rec_self->seq : 0;
+}
+
+/* ---- staging.c -------------------------------------------------------------- */
+
+/* Has the device range copied out on `stream` behind what is enqueued there, and published as payload of
+ * p->seq. */
+void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t bytes, CUstream stream,
+		      bool per_thread);
+/* The same for any source that a 3D copy can have; the destination is filled in here. */
+void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstream stream, bool per_thread);
+bool rec_capturing(CUstream stream, bool per_thread);
+/* Whether the driver knows this host address: pinned, registered or managed. */
+bool rec_is_pinned(const void *host);
+
+/* ---- layouts.c --------------------------------------------------------------- */
+
+#define REC_MAX_PARAMS 256
+struct rec_layout {
+	uint64_t function;
+	uint32_t nparams, total;
+	bool known, writes_known, writes_unknown;
+	struct {
+		uint16_t offset, bytes; /* parameter blocks end at 32764 bytes */
+		bool is_pointer, is_written;
+	} p[];
+};
+/* Never NULL unless memory ran out. Valid until rec_layouts_flush of an unload. */
+const struct rec_layout *rec_layout(uint64_t function, uint64_t seq);
+void rec_layouts_flush(void);
+
+/* ---- check.c ------------------------------------------------------------------ */
+
+/* After a successful launch: waits for it and hashes what it may have written. */
+void rec_check_launch(uint64_t seq, const struct rec_layout *l, const void *params, uint32_t bytes,
+		      CUstream stream, bool per_thread);
+
+/* ---- thunk.c -------------------------------------------------------------------- */
+
+/* What is known about a function behind a thunk. */
+struct rec_thunk_traits {
+	int image_param; /* index of the integer argument that points to a code image, or -1 */
+	int out_param;   /* integer argument through which a handle is returned, or -1 */
+};
+/* An address that records calls of `real` under `name` with their registers. The same pair gives the same
+ * address. Returns real itself when no thunk can be made. */
+void *rec_thunk(const char *name, void *real, const struct rec_thunk_traits *traits);
+
+/* ---- images.c ------------------------------------------------------------------- */
+
+void rec_image(uint64_t seq, int param, const void *image);
+
+/* ---- export_tables.c -------------------------------------------------------------- */
+
+void rec_export_table(const CUuuid *uuid, const void *table);
+
+/* ---- memory for the recorder's own tables ------------------------------------------ */
+
+/* Zeroed pages from the system, never from the program's malloc. NULL when there are none. */
+void *rec_pages(size_t bytes);
+void rec_pages_free(void *p, size_t bytes);
+
+#pragma GCC visibility pop
+#endif

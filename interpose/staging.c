@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * staging: the bytes of asynchronous copies with pinned memory. Behind the program's copy, on the same
+ * stream, the recorder enqueues a copy of the same device range into pinned memory of its own and a host
+ * function that puts the bytes into the ring of the driver's thread. Work on a stream runs in order, so one
+ * staging buffer serves all pieces of a copy.
+ */
+#include "interpose/recorder.h"
+
+#define STAGE_BYTES (1u << 20) /* ordinary buffers, kept for the next copy */
+#define STAGE_MAX   (256u << 20)
+
+struct stage {
+	struct stage *next;
+	char *host;
+	size_t bytes;
+};
+
+struct job {
+	struct job *next;
+	struct rec_payload p;
+	uint64_t id, total;
+	unsigned flags;
+	size_t bytes;
+	struct stage *stage;
+	bool last; /* the buffer is free afterwards */
+};
+
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* the two lists; never held across a call into the driver */
+static struct stage *stages;
+static struct job *jobs;
+
+#define ON_STREAM(fn, per_thread)                                                                           \
+	((per_thread) && rec_driver_has(API_ID_##fn##_ptsz) ? (__typeof__(&fn))rec_true(API_ID_##fn##_ptsz) \
+							    : REAL(fn))
+
+bool rec_capturing(CUstream stream, bool per_thread)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct rec_thread *t = rec_own_begin();
+	CUresult r = ON_STREAM(cuStreamIsCapturing, per_thread)(stream, &status);
+
+	rec_own_end(t);
+	/* CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: asked about the legacy stream while another one is captured;
+	 * touching it would spoil that. */
+	return r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+	       (r == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static struct job *new_job(void)
+{
+	struct job *j;
+
+	pthread_mutex_lock(&lock);
+	if (!jobs) {
+		struct job *block = rec_pages(64 * sizeof(*block));
+
+		for (unsigned i = 0; block && i < 64; i++) {
+			block[i].next = jobs;
+			jobs = &block[i];
+		}
+	}
+	j = jobs;
+	if (j)
+		jobs = j->next;
+	pthread_mutex_unlock(&lock);
+	return j;
+}
+
+static void free_job(struct job *j)
+{
+	pthread_mutex_lock(&lock);
+	if (j->last && j->stage) {
+		j->stage->next = stages;
+		stages = j->stage;
+	}
+	j->next = jobs;
+	jobs = j;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct stage *find_stage(size_t bytes)
+{
+	struct stage **p, *s;
+
+	pthread_mutex_lock(&lock);
+	for (p = &stages; *p && (*p)->bytes < bytes; p = &(*p)->next)
+		;
+	s = *p;
+	if (s)
+		*p = s->next;
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+static struct stage *get_stage(size_t bytes)
+{
+	struct stage *s;
+	void *host = NULL;
+
+	bytes = bytes < STAGE_BYTES ? STAGE_BYTES : bytes;
+	s = find_stage(bytes);
+	if (s)
+		return s;
+	/* Portable: a stream of any context may use it. */
+	if (REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS)
+		return NULL;
+	s = rec_pages(sizeof(*s));
+	if (s)
+		*s = (struct stage){.host = host, .bytes = bytes};
+	else
+		REAL(cuMemFreeHost)(host);
+	return s;
+}
+
+static void put_stage(struct stage *s)
+{
+	pthread_mutex_lock(&lock);
+	s->next = stages;
+	stages = s;
+	pthread_mutex_unlock(&lock);
+}
+
+/* On a thread of the driver's. */
+static void publish(void *arg)
+{
+	struct job *j = arg;
+
+	rec_payload_piece(&j->p, j->id, j->total, j->flags, j->stage->host, j->bytes);
+	free_job(j);
+}
+
+static bool enqueue_publish(struct job *j, CUstream stream, bool per_thread)
+{
+	return ON_STREAM(cuLaunchHostFunc, per_thread)(stream, publish, j) == CUDA_SUCCESS;
+}
+
+static bool stage_piece(const struct rec_payload *p, struct stage *s, CUdeviceptr device, size_t done,
+			size_t bytes, uint64_t id, CUstream stream, bool per_thread)
+{
+	size_t n = bytes - done < s->bytes ? bytes - done : s->bytes;
+	struct job *j = new_job();
+
+	if (!j)
+		return false;
+	*j = (struct job){
+		.p = *p, .id = id, .total = bytes, .bytes = n, .stage = s, .last = done + n == bytes};
+	j->flags = (done ? 0 : RING_PAYLOAD_FIRST) | (j->last ? RING_PAYLOAD_LAST : 0);
+	if (ON_STREAM(cuMemcpyDtoHAsync_v2, per_thread)(s->host, device + done, n, stream) == CUDA_SUCCESS &&
+	    enqueue_publish(j, stream, per_thread))
+		return true;
+	j->last = false;
+	free_job(j);
+	return false;
+}
+
+void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t bytes, CUstream stream,
+		      bool per_thread)
+{
+	struct rec_thread *t = rec_own_begin();
+	struct stage *s = bytes ? get_stage(STAGE_BYTES) : NULL;
+	uint64_t id = rec_unique();
+	size_t done = 0;
+
+	while (s && done < bytes && stage_piece(p, s, device, done, bytes, id, stream, per_thread))
+		done += bytes - done < s->bytes ? bytes - done : s->bytes;
+	/* With pieces already enqueued the buffer is in use; it is given up then. */
+	if (s && done == 0)
+		put_stage(s);
+	rec_own_end(t);
+	if (done < bytes)
+		rec_unavailable(p, "the copy behind the program's own could not be enqueued");
+}
+
+static bool stage_all(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, struct stage *s,
+		      CUstream stream, bool per_thread)
+{
+	CUDA_MEMCPY3D m = *copy;
+	struct job *j = new_job();
+	size_t bytes = p->width * p->height * p->depth;
+
+	if (!j)
+		return false;
+	*j = (struct job){
+		.p = *p, .id = rec_unique(), .total = bytes, .bytes = bytes, .stage = s, .last = true};
+	j->flags = RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST;
+	m.dstMemoryType = CU_MEMORYTYPE_HOST;
+	m.dstHost = s->host;
+	m.dstDevice = 0;
+	m.dstArray = NULL;
+	m.dstXInBytes = m.dstY = m.dstZ = m.dstLOD = 0;
+	m.dstPitch = p->width;
+	m.dstHeight = p->height;
+	if (ON_STREAM(cuMemcpy3DAsync_v2, per_thread)(&m, stream) == CUDA_SUCCESS &&
+	    enqueue_publish(j, stream, per_thread))
+		return true;
+	j->last = false;
+	free_job(j);
+	return false;
+}
+
+void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstream stream, bool per_thread)
+{
+	size_t bytes = p->width * p->height * p->depth;
+	struct rec_thread *t;
+	struct stage *s;
+	bool ok;
+
+	if (bytes > STAGE_MAX) {
+		rec_unavailable(p, "an asynchronous pitched copy of more than 256 MiB with pinned memory");
+		return;
+	}
+	t = rec_own_begin();
+	s = get_stage(bytes);
+	ok = s && stage_all(p, copy, s, stream, per_thread);
+	if (s && !ok)
+		put_stage(s);
+	rec_own_end(t);
+	if (!ok)
+		rec_unavailable(p, "the copy behind the program's own could not be enqueued");
+}
