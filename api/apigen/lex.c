@@ -37,17 +37,16 @@ static size_t punct_length(const char *s, const char *end)
 	return *s && strchr("*()[]=,:?+-/.|", *s) ? 1 : 0;
 }
 
-static bool read_number(struct lexer *lx, struct token *t, const char *from)
+static void read_number(struct lexer *lx, struct token *t, const char *from)
 {
 	char *stop;
 	errno = 0;
 	unsigned long long v = strtoull(t->text, &stop, 0);
 	if (*stop || errno) {
 		error_at(lx->g, here(lx, from, strlen(t->text)), "'%s' is not a number", t->text);
-		return false;
+		return;
 	}
 	t->value = (int64_t)v;
-	return true;
 }
 
 /* False: not a token (reported). */
@@ -73,7 +72,9 @@ static bool read_token(struct lexer *lx, struct token *t)
 	lx->at += n;
 	t->text = arena_strndup(&lx->g->arena, from, n);
 	t->loc = here(lx, from, n);
-	return t->kind != TOK_NUMBER || read_number(lx, t, from);
+	if (t->kind == TOK_NUMBER)
+		read_number(lx, t, from); /* a malformed one is 0: its error has been told */
+	return true;
 }
 
 static unsigned measure_indent(struct lexer *lx)

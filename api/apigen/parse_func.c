@@ -91,11 +91,13 @@ static void parse_poly_use(struct parser *p, struct param *q, struct attributes 
 static bool parse_param_attribute(struct parser *p, struct param *q, struct attributes *a)
 {
 	const struct word *w;
+	unsigned errors = p->g->errors;
 	if (accept_name(p, "len")) {
 		if (accept_name(p, "after"))
 			q->flags |= API_PARAM_LEN_AFTER;
-		q->len_at = p->t;
+		struct token *at = p->t;
 		parse_expr(p, NULL);
+		q->len_at = p->g->errors == errors ? at : NULL;
 	} else if ((w = accept_word(p, param_flags))) {
 		q->flags |= w->value;
 	} else if ((w = accept_word(p, payloads))) {
@@ -108,9 +110,8 @@ static bool parse_param_attribute(struct parser *p, struct param *q, struct attr
 		parse_poly_use(p, q, a);
 	} else {
 		error_at(p->g, p->t->loc, "unknown attribute '%s' of a parameter", p->t->text);
-		return false;
 	}
-	return true;
+	return p->g->errors == errors;
 }
 
 static void apply_means(struct parser *p, struct param *q, const struct attributes *a)
@@ -185,12 +186,13 @@ static void parse_param(struct parser *p, struct func *f)
 		return;
 	q.name = name->text;
 	q.loc = name->loc;
-	while (p->t->kind != TOK_END)
-		if (!parse_param_attribute(p, &q, &a))
-			return;
+	bool good = true;
+	while (good && p->t->kind != TOK_END)
+		good = parse_param_attribute(p, &q, &a);
 	choose_type(p, &q, &a);
 	choose_abi(p, &q);
-	check_param(p, &q, dir != NULL);
+	if (good)
+		check_param(p, &q, dir != NULL);
 	for (size_t i = 0; i < f->params.n; i++)
 		if (!strcmp(f->params.v[i].name, q.name)) {
 			error_at(p->g, q.loc, "'%s' already has a parameter '%s'", f->name, q.name);
@@ -306,6 +308,7 @@ static bool parse_func_attribute(struct parser *p, struct func *f)
 {
 	const struct word *w;
 	struct token *t;
+	unsigned errors = p->g->errors;
 	if (accept_name(p, "since")) {
 		parse_version(p, &f->since);
 	} else if (at_name(p, "ptsz") || at_name(p, "ptds")) {
@@ -329,9 +332,8 @@ static bool parse_func_attribute(struct parser *p, struct func *f)
 		f->flags |= w->value;
 	} else {
 		error_at(p->g, p->t->loc, "unknown attribute '%s' of a function", p->t->text);
-		return false;
 	}
-	return true;
+	return p->g->errors == errors;
 }
 
 void parse_func(struct parser *p)
@@ -353,9 +355,11 @@ void parse_func(struct parser *p)
 	while (p->t->kind != TOK_END)
 		if (!parse_func_attribute(p, f))
 			break;
+	unsigned errors = g->errors;
 	while (next_line(p, 0, &indent))
 		parse_param(p, f);
-	resolve_func(p, f);
+	if (g->errors == errors) /* else a missing parameter would be reported again and again */
+		resolve_func(p, f);
 	if (f->params.n > 16)
 		error_at(g, f->loc, "'%s' has %zu parameters; 16 are the most that a call record holds",
 			 f->name, f->params.n);

@@ -32,12 +32,10 @@ static void parse_cases(struct parser *p, struct field *f)
 {
 	int64_t ignored;
 	do {
-		*list_add(p->g, &f->cases) = p->t;
-		if (!parse_constant(p, &ignored)) {
-			while (p->t->kind != TOK_END)
-				p->t++;
+		struct token *at = p->t;
+		if (!parse_constant(p, &ignored))
 			return;
-		}
+		*list_add(p->g, &f->cases) = at;
 	} while (accept_punct(p, ","));
 }
 
@@ -65,15 +63,18 @@ static void retype(struct parser *p, struct ctype *c, unsigned *type, enum def_k
 
 static void parse_len(struct parser *p, struct field *f)
 {
-	f->len_at = p->t;
+	struct token *at = p->t;
+	unsigned errors = p->g->errors;
 	parse_expr(p, NULL);
+	f->len_at = p->g->errors == errors ? at : NULL;
 }
 
 static void parse_field_attributes(struct parser *p, struct def *d, struct field *f, struct ctype *c)
 {
 	bool opaque = false;
 	int64_t n = 0;
-	while (p->t->kind != TOK_END) {
+	unsigned errors = p->g->errors;
+	while (p->t->kind != TOK_END && p->g->errors == errors) {
 		struct token *t = p->t;
 		if (accept_name(p, "len"))
 			parse_len(p, f);
@@ -93,10 +94,8 @@ static void parse_field_attributes(struct parser *p, struct def *d, struct field
 			retype(p, c, &f->type, DEF_MASK);
 		else if (c && accept_name(p, "enum"))
 			retype(p, c, &f->type, DEF_ENUM);
-		if (p->t == t) {
+		if (p->t == t)
 			error_at(p->g, t->loc, "unknown attribute '%s' of a field", t->text);
-			return;
-		}
 	}
 	if (f->cases.n && d->kind != DEF_UNION)
 		error_at(p->g, f->cases.v[0]->loc, "only a member of a union can have a case");
@@ -283,7 +282,7 @@ static void resolve_fields(struct parser *p, struct def *d)
 
 static void parse_body(struct parser *p, struct def *d, unsigned parent_indent, unsigned nesting)
 {
-	unsigned indent = 0;
+	unsigned indent = 0, errors = p->g->errors;
 	if (nesting > MAX_NESTING) {
 		error_at(p->g, d->loc, "nested too deeply");
 		skip_block(p, parent_indent);
@@ -301,7 +300,8 @@ static void parse_body(struct parser *p, struct def *d, unsigned parent_indent, 
 		return;
 	}
 	lay_out(p, d);
-	resolve_fields(p, d);
+	if (p->g->errors == errors)
+		resolve_fields(p, d);
 	*list_add(p->g, &p->g->structs) = d;
 }
 
@@ -342,8 +342,9 @@ void parse_struct(struct parser *p, enum def_kind kind)
 	struct def *d = def_new(p->g, kind, name->text, name->loc);
 	bool added = symbol_add(p->g, d->name, SYM_DEF, d->loc, d, 0);
 	parse_struct_attributes(p, d, &tag);
+	unsigned errors = p->g->errors;
 	parse_body(p, d, 0, 0);
-	if (tag) {
+	if (tag && p->g->errors == errors) {
 		struct field *f = field_find(d, tag->text);
 		apply_tag(p, d, d, tag);
 		d->self_tag = f;
