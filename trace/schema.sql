@@ -134,3 +134,8 @@ CREATE TABLE diagnostic (
 );
 -- The recorder's own cost.
 CREATE TABLE overhead (process INTEGER, what TEXT, count INTEGER, bytes INTEGER, ns INTEGER);
+
+-- Needed while recording and by readers of a trace that was not closed; more indexes and the views come at close (finish.sql).
+CREATE INDEX chunk_hash ON chunk(hash);
+CREATE INDEX buffer_hash ON buffer(hash);
+CREATE INDEX payload_call ON payload(call);

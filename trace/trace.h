@@ -152,6 +152,7 @@ int trace_writer_launch(struct trace_writer *w, const struct trace_launch *l);
 int trace_writer_launch_hash(struct trace_writer *w, const struct trace_launch_hash *h);
 int trace_writer_context(struct trace_writer *w, uint32_t process, uint64_t handle, int device, bool primary, uint64_t created, uint64_t destroyed);
 int trace_writer_stream(struct trace_writer *w, uint32_t process, uint64_t handle, uint64_t context, uint32_t flags, int priority, uint64_t created, uint64_t destroyed);
+int trace_writer_host_write(struct trace_writer *w, uint64_t call, uint64_t address, uint64_t bytes, uint64_t buffer);
 int trace_writer_diagnostic(struct trace_writer *w, int64_t t, uint32_t process, uint64_t call, const char *severity, const char *source, const char *message);
 int trace_writer_overhead(struct trace_writer *w, uint32_t process, const char *what, uint64_t count, uint64_t bytes, uint64_t ns);
 /* Call often (each drain round): commits when a transaction is old or large enough. */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The process that writes the trace is killed at random moments. What it had committed must be there, whole:
+ * calls 1..n without a gap, each with its payload, and n not older than what the writer had announced as
+ * committed. */
+#include "scratch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 24
+
+struct progress {
+	volatile uint64_t written,
+		ticked; /* newest call handed to the writer; newest call before a tick that was due */
+};
+
+/* Payload of call i: some small, some logged, some of several chunks. */
+static size_t payload_bytes(uint64_t i)
+{
+	return i % 100 == 0 ? 1500000 : i % 10 == 0 ? 20000 : 64;
+}
+
+static void write_forever(const char *name, struct progress *p)
+{
+	struct trace_writer *w = scratch_writer(name);
+	uint32_t func = scratch_basics(w);
+	uint8_t *noise = malloc(1500000);
+	uint64_t i;
+
+	for (i = 1; noise; i++) {
+		struct trace_call c = scratch_call(i, func);
+		struct trace_payload pl = {.call = i, .param = 1, .kind = "h2d"};
+
+		scratch_noise(noise, payload_bytes(i), i);
+		c.done = false;
+		trace_writer_call(w, &c); /* enter, and sometimes the transaction ends here */
+		trace_writer_tick(w);
+		trace_writer_buffer(w, noise, payload_bytes(i), &pl.buffer);
+		trace_writer_payload(w, &pl);
+		c.done = true;
+		trace_writer_call(w, &c);
+		p->written = i;
+		trace_writer_tick(w);
+	}
+	_exit(1);
+}
+
+static void check_call(struct trace *t, const struct trace_call *c, uint8_t *want)
+{
+	const struct trace_payload *p;
+	unsigned n;
+	uint8_t *got;
+	size_t bytes;
+
+	assert_int_equal(c->args[1], c->id * 16);
+	assert_int_equal(c->outs[0], 0x550000000000 + c->id * 256);
+	p = trace_payloads(t, c->id, &n);
+	assert_int_equal(n, 1);
+	got = trace_buffer_load(t, p[0].buffer, &bytes, NULL);
+	assert_non_null(got);
+	assert_int_equal(bytes, payload_bytes(c->id));
+	scratch_noise(want, bytes, c->id);
+	assert_memory_equal(got, want, bytes);
+	free(got);
+}
+
+static uint64_t check_prefix(const char *name)
+{
+	struct trace *t = scratch_open(name);
+	struct trace_call_iter *it = trace_calls(t, 0, UINT64_MAX);
+	uint8_t *want = malloc(1500000);
+	struct trace_call c;
+	uint64_t i = 0;
+
+	assert_non_null(want);
+	while (trace_call_next(it, &c) == 1) {
+		assert_int_equal(c.id, ++i);
+		if (c.done)
+			check_call(t, &c, want);
+		else /* only the last one may be in flight */
+			assert_int_equal(trace_call_get(t, i + 1, &c), CUTRACE_ENOENT);
+	}
+	trace_call_iter_free(it);
+	trace_close(t);
+	free(want);
+	return i;
+}
+
+static void kill_once(struct progress *p, unsigned round)
+{
+	struct timespec nap = {0, 5000000L + (long)(round * 7919 % 250) * 1000000L};
+	uint64_t before, found;
+	pid_t pid;
+
+	memset((void *)p, 0, sizeof(*p));
+	pid = fork();
+	if (!pid)
+		write_forever("killed", p);
+	nanosleep(&nap, NULL);
+	before = p->written;
+	/* a tick commits what is older than 100 ms; a slow machine gets a whole second */
+	if (round % 6 == 0) {
+		nap.tv_nsec = 0;
+		nap.tv_sec = 1;
+		nanosleep(&nap, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (!before) {
+		struct diag d = DIAG_INIT;
+		struct trace *t;
+
+		if (trace_open(&t, scratch_path("killed"), &d) == 0) /* else it never began */
+			trace_close(t);
+		return;
+	}
+	found = check_prefix("killed");
+	assert_true(found <= p->written + 1);
+	if (round % 6 == 0)
+		assert_true(found >= before);
+}
+
+static void test_kill(void **state)
+{
+	struct progress *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned round;
+
+	(void)state;
+	assert_ptr_not_equal(p, MAP_FAILED);
+	for (round = 0; round < ROUNDS; round++)
+		kill_once(p, round);
+	munmap(p, 4096);
+}
+
+/* Killed while closing: the pair is readable whenever that happens. */
+static void test_kill_in_close(void **state)
+{
+	enum { CALLS = 400 };
+	unsigned round;
+
+	(void)state;
+	for (round = 0; round < 12; round++) {
+		int ready[2];
+		char go;
+		pid_t pid;
+		struct timespec nap = {0, (long)round * 9000000L};
+
+		assert_int_equal(pipe(ready), 0);
+		pid = fork();
+		if (!pid) {
+			struct trace_writer *w = scratch_writer("closing");
+			uint32_t func = scratch_basics(w);
+			uint8_t *noise = malloc(1500000);
+			uint64_t i;
+
+			for (i = 1; i <= CALLS && noise; i++) {
+				struct trace_call c = scratch_call(i, func);
+				struct trace_payload pl = {.call = i, .param = 1, .kind = "h2d"};
+
+				scratch_noise(noise, payload_bytes(i), i);
+				trace_writer_buffer(w, noise, payload_bytes(i), &pl.buffer);
+				trace_writer_payload(w, &pl);
+				trace_writer_call(w, &c);
+			}
+			trace_writer_call_memory(w, 1, 0, "", 0);
+			if (write(ready[1], "x", 1) == 1)
+				scratch_close(w);
+			_exit(0);
+		}
+		assert_int_equal(read(ready[0], &go, 1), 1);
+		nanosleep(&nap, NULL);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(ready[0]);
+		close(ready[1]);
+		/* the first kills may come before the last commit */
+		if (round > 1)
+			assert_int_equal(check_prefix("closing"), CALLS);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_kill_in_close),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * internal: what the files of trace/ share, not for others. db_*: SQLite with this project's errors.
+ * struct trace_writer is open to the writer's files only, struct trace to the reader's.
+ */
+#ifndef CUTRACE_TRACE_INTERNAL_H
+#define CUTRACE_TRACE_INTERNAL_H
+
+#include <sqlite3.h>
+#include <xxhash.h>
+
+#include "base/arena.h"
+#include "trace/trace.h"
+
+enum chunk_codec { CHUNK_STORED = 0, CHUNK_ZSTD = 1, CHUNK_LOGGED = 2 };
+
+extern const char trace_schema_sql[]; /* schema.sql */
+extern const char trace_finish_sql[]; /* finish.sql: views and indexes made at close */
+
+#define TRACE_LOG_SUFFIX "-payload"
+#define TRACE_LOG_MAGIC  "CUTRLOG1"
+#define TRACE_LOG_HEADER 16u /* magic, zeros; the first chunk follows */
+
+/* ---- db.c --------------------------------------------------------------- */
+
+/* Fills d with what SQLite says about its last failure, with our code and a remedy. Returns the code. */
+int db_fail(sqlite3 *db, const char *path, struct diag *d, const char *doing);
+int db_exec(sqlite3 *db, const char *path, struct diag *d, const char *sql);
+/* One integer out of a query; `otherwise` when there is no row or it is NULL. */
+int db_int(sqlite3 *db, const char *path, struct diag *d, const char *sql, int64_t otherwise, int64_t *out);
+/* Binds by format: i int64_t, u uint64_t, z uint64_t with 0 as NULL, t text or NULL, b pointer and size_t.
+ * Pointers must live until the statement has run. */
+int db_bind(sqlite3_stmt *s, const char *format, va_list ap);
+
+/* ---- writer ------------------------------------------------------------- */
+
+/* Found by bench/trace_bench.c; figures in docs/format.md. */
+struct trace_tuning {
+	unsigned page_bytes;
+	bool wal;              /* while recording; a closed file is always in mode DELETE */
+	bool use_log;          /* chunks larger than inline_bytes go to the payload log */
+	unsigned inline_bytes; /* chunks up to this size are rows from the start */
+	unsigned txn_ms;
+	size_t txn_bytes; /* of rows and payloads */
+	unsigned cache_kib;
+};
+extern const struct trace_tuning trace_tuning_default;
+int trace_writer_open_tuned(struct trace_writer **out, const char *path, const struct trace_tuning *tuning,
+			    struct diag *d);
+
+enum writer_stmt {
+	W_META,
+	W_PROCESS,
+	W_THREAD,
+	W_FUNCTION,
+	W_CALL,
+	W_CALLS, /* CALLS_PER_INSERT rows */
+	W_OVERFLOW,
+	W_MEMORY,
+	W_CHUNK,
+	W_CHUNK_FIND,
+	W_BUFFER,
+	W_BUFFER_FIND,
+	W_BUFFER_CHUNK,
+	W_PAYLOAD,
+	W_ALLOCATION,
+	W_ALLOCATION_END,
+	W_MODULE,
+	W_MODULE_END,
+	W_IMAGE,
+	W_KERNEL,
+	W_KERNEL_PARAM,
+	W_KERNEL_HANDLE,
+	W_LAUNCH,
+	W_LAUNCH_HASH,
+	W_CONTEXT,
+	W_CONTEXT_END,
+	W_STREAM,
+	W_STREAM_END,
+	W_HOST_WRITE,
+	W_DIAGNOSTIC,
+	W_OVERHEAD,
+	W_NSTMTS
+};
+
+#define CALL_COLUMNS     32u
+#define CALLS_PER_INSERT 8u
+#define CALL_BATCH       512u
+#define HASH_CACHE       (1u << 15)
+
+/* A call in flight: entered, not yet known to have ended. */
+struct flight {
+	struct trace_call call;
+	bool written; /* the row exists */
+};
+
+/* Direct-mapped cache of hash -> row, in front of the tables' indexes. */
+struct hash_cache {
+	struct {
+		struct trace_hash hash;
+		uint64_t bytes, id;
+	} slot[HASH_CACHE];
+};
+
+struct interned {
+	char *name;
+	uint32_t id;
+};
+
+struct trace_writer {
+	char *path, *log_path;
+	struct trace_tuning tuning;
+	sqlite3 *db;
+	sqlite3_stmt *stmts[W_NSTMTS];
+	struct diag error; /* first one; code 0 = none */
+
+	bool in_txn;
+	int64_t txn_start_ns;
+	size_t txn_bytes_now;
+
+	struct trace_call *batch; /* ended calls, not yet rows */
+	unsigned nbatch;
+	struct flight *flights;
+	unsigned nflights, flights_capacity;
+
+	struct interned *functions; /* open addressing by name */
+	unsigned nfunctions, functions_capacity;
+
+	struct hash_cache *chunks, *buffers;
+	int log_fd;
+	uint64_t log_end;
+};
+
+int64_t writer_now_ns(void);
+/* Records the first error; returns the code of it. */
+int writer_fail(struct trace_writer *w, const char *doing);
+int writer_set(struct trace_writer *w, int code, const char *fmt, ...) DIAG_PRINTF(3, 4);
+/* The prepared statement, reset and ready to be bound; NULL after an error. */
+sqlite3_stmt *writer_stmt(struct trace_writer *w, enum writer_stmt id);
+/* Binds (db_bind's format) and runs; opens a transaction when there is none. */
+int writer_row(struct trace_writer *w, enum writer_stmt id, const char *format, ...);
+int writer_begin(struct trace_writer *w);
+int writer_commit(struct trace_writer *w);
+/* Accounts for bytes written in this transaction and commits when it has grown too large. */
+int writer_grown(struct trace_writer *w, size_t bytes);
+int writer_flush_calls(struct trace_writer *w);   /* writer_calls.c: ended calls */
+int writer_flush_flights(struct trace_writer *w); /* calls in flight that have no row yet */
+void writer_free_calls(struct trace_writer *w);
+int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views, indexes */
+
+int log_create(struct trace_writer *w, struct diag *d); /* chunk_store.c */
+
+/* ---- reader ------------------------------------------------------------- */
+
+enum reader_stmt {
+	R_META,
+	R_CALL,
+	R_OVERFLOW,
+	R_MEMORY,
+	R_PAYLOADS,
+	R_BUFFER,
+	R_BUFFER_CHUNK,
+	R_CHUNK,
+	R_LAUNCH,
+	R_KERNEL,
+	R_KERNEL_PARAMS,
+	R_IMAGE,
+	R_LAUNCH_HASHES,
+	R_NSTMTS
+};
+
+#define KERNEL_BUCKETS 1024u
+
+/* Text that must live until close, each string once. */
+struct meta_text {
+	struct meta_text *next;
+	const char *key, *value;
+};
+
+struct trace {
+	char *path, *log_path;
+	sqlite3 *db;
+	sqlite3_stmt *stmts[R_NSTMTS];
+	struct arena arena;     /* small tables, kernels, images */
+	struct arena transient; /* of trace_payloads */
+	int log_fd;             /* -1: none */
+	bool closed;
+	struct meta_text *meta;
+
+	struct trace_function *functions;
+	unsigned nfunctions;
+	struct trace_process *processes;
+	unsigned nprocesses;
+	struct trace_thread *threads;
+	unsigned nthreads;
+
+	struct kernel_node {
+		struct kernel_node *next;
+		struct trace_kernel kernel;
+	} * kernels[KERNEL_BUCKETS]; /* loaded on demand */
+	struct image_node {
+		struct image_node *next;
+		struct trace_image image;
+	} * images;
+
+	struct trace_payload *payloads; /* of the last call asked for */
+	unsigned payloads_capacity;
+	struct trace_launch_hash *hashes;
+	unsigned hashes_capacity;
+
+	/* the last chunk read */
+	uint64_t cached_chunk;
+	size_t cached_bytes;
+	uint8_t *chunk;
+};
+
+sqlite3_stmt *reader_stmt(struct trace *t, enum reader_stmt id);
+int reader_fail(struct trace *t, struct diag *d, const char *doing);
+const char *reader_text(struct arena *a, sqlite3_stmt *s, int column); /* copy, or NULL */
+int reader_load_tables(struct trace *t, struct diag *d);
+/* Loads a chunk into t->chunk and checks its hash. */
+int reader_chunk(struct trace *t, uint64_t id, struct diag *d);
+
+#endif
