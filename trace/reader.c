@@ -150,8 +150,8 @@ static int check_file(const char *path, struct diag *d)
 	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (n = read(fd, head, sizeof(head))) < 0) {
 		close(fd);
-		return diag_set(d, CUTRACE_EFORMAT, path,
-				"this is no trace: not a regular file that can be read");
+		return refuse(d, CUTRACE_EFORMAT, path, "name the file that `cutrace record` wrote",
+			      "this is no trace: not a regular file that can be read");
 	}
 	close(fd);
 	rc = check_identity(head, (size_t)n, path, d);
