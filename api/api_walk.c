@@ -101,6 +101,19 @@ static void walk_struct(struct walk *w, const struct api_struct *s, const char *
 	w->depth--;
 }
 
+/* Names that a call hands out (cuFuncGetName), or an array of names. */
+static void walk_strings(struct walk *w, uint64_t addr, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		const void *at = w->mem->read(w->mem->ctx, addr + i * sizeof(addr), sizeof(addr));
+		uint64_t string;
+		if (!at)
+			return;
+		memcpy(&string, at, sizeof(string));
+		walk_string(w, string);
+	}
+}
+
 static bool has_pointers(const struct api_type *t)
 {
 	return t->kind == API_KIND_STRUCT || t->kind == API_KIND_UNION;
@@ -113,6 +126,8 @@ static void walk_elements(struct walk *w, const struct api_type *t, uint64_t add
 	    addr + bytes < addr)
 		return;
 	w->piece(w->ctx, w->param, addr, bytes);
+	if (t->kind == API_KIND_STRING)
+		walk_strings(w, addr, n);
 	if (!has_pointers(t))
 		return;
 	for (uint64_t i = 0; i < n; i++) {

@@ -67,6 +67,8 @@ static bool needs_memory(const struct apigen *g, const struct func *f)
 			return true;
 		if (kind == API_KIND_POINTER && !q->payload && (q->dir != API_OUT || !inline_out))
 			return true;
+		if (inline_out && g->types.v[g->types.v[q->type].elem].kind == API_KIND_STRING)
+			return true; /* the text behind it, too */
 	}
 	return false;
 }
