@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The PTX line that stored a wrong element. Our devices can watch an address: the trace is replayed once more
+ * up to the launch or copy that showed the difference, and the device tells the last store. Other drivers
+ * can't; there the recorded PTX of the last writer is searched for stores that may reach the buffer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/ir.h"
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+#define MAX_CANDIDATES 16
+
+void blame_arm(struct engine *e)
+{
+	if (e->blame->live)
+		extension_watch(e, e->blame->live, e->blame->bytes);
+}
+
+static bool collect_watched(struct engine *e)
+{
+	struct extension_hit hit;
+	struct store_row row = {.verdict = e->blame->verdict, .how = "watched", .has_place = true};
+	uint64_t call = 0;
+
+	if (!e->blame->live || !extension_watch_result(e, &hit))
+		return false;
+	if (map_get(&e->launch_ids, hit.launch, &call))
+		row.launch = call;
+	row.kernel_name = hit.kernel;
+	row.text = hit.text;
+	row.source = hit.source;
+	row.line = hit.line;
+	memcpy(row.block, hit.block, sizeof(row.block));
+	memcpy(row.thread, hit.thread, sizeof(row.thread));
+	if (e->blame->launch && call && call != e->blame->launch)
+		row.note = "the last store to this element was in another launch than the one blamed";
+	result_store(e->out, &row);
+	return true;
+}
+
+/* ---- by analysis -------------------------------------------------------- */
+
+static struct ptx_module *parse_kernel(struct engine *e, const struct trace_kernel *k)
+{
+	const struct trace_module *m = plan_module(e, k->module);
+	const struct trace_image *image;
+	struct ptx_module *ptx;
+	struct diag d = DIAG_INIT;
+	size_t bytes = 0;
+	char *text;
+
+	while (m && !m->image && m->parent)
+		m = plan_module(e, m->parent);
+	image = m ? trace_image(e->trace, m->image) : NULL;
+	text = image && image->ptx ? trace_buffer_load(e->trace, image->ptx, &bytes, &d) : NULL;
+	ptx = text ? ptx_module_parse(text, bytes, "recorded.ptx", &d) : NULL;
+	free(text);
+	return ptx;
+}
+
+/* Parameter of the launch through which the element was reached: the one whose value lies in its allocation.
+ */
+static const struct trace_kernel_param *reaching_param(struct engine *e, const struct trace_kernel *k)
+{
+	const struct trace_kernel_param *only = NULL;
+
+	(void)e;
+	for (unsigned i = 0; i < k->nparams; i++) {
+		if (!k->params[i].is_written)
+			continue;
+		if (only)
+			return NULL; /* several: the store can't be told apart by its parameter */
+		only = &k->params[i];
+	}
+	return only;
+}
+
+static bool may_store(const struct ptx_inst *i)
+{
+	bool global = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_GENERIC;
+
+	return global && (i->op == PTX_OP_ST || i->op == PTX_OP_ATOM || i->op == PTX_OP_RED);
+}
+
+static unsigned list_stores(struct engine *e, struct ptx_module *m, struct ptx_func *f,
+			    const struct trace_kernel *k)
+{
+	const struct trace_kernel_param *p = reaching_param(e, k);
+	char text[160], source[160], note[256];
+	unsigned n = 0;
+
+	snprintf(note, sizeof(note), "%s%s",
+		 p ? "stores of the kernel; it writes through parameter " : "stores of the kernel",
+		 p && p->name ? p->name : "");
+	for (uint32_t i = 0; i < f->ninsts && n < MAX_CANDIDATES; i++) {
+		struct store_row row = {.verdict = e->blame->verdict,
+					.how = "analysis",
+					.launch = e->blame->launch,
+					.kernel_name = k->name,
+					.line = f->insts[i].line,
+					.text = text,
+					.source = source,
+					.note = note};
+
+		if (!may_store(&f->insts[i]))
+			continue;
+		text[0] = source[0] = '\0';
+		ptx_line_text(m, row.line, text, sizeof(text));
+		ptx_inst_source(m, &f->insts[i], source, sizeof(source));
+		result_store(e->out, &row);
+		n++;
+	}
+	return n;
+}
+
+static void none(struct engine *e, const char *why)
+{
+	struct store_row row = {
+		.verdict = e->blame->verdict, .how = "unknown", .launch = e->blame->launch, .note = why};
+
+	result_store(e->out, &row);
+}
+
+static void collect_by_analysis(struct engine *e)
+{
+	struct trace_launch l;
+	const struct trace_kernel *k = NULL;
+	struct ptx_module *m;
+	struct ptx_func *f;
+
+	if (e->blame->launch && !trace_launch_get(e->trace, e->blame->launch, &l) && l.kernel)
+		k = trace_kernel(e->trace, l.kernel);
+	if (!k) {
+		none(e, "no recorded launch is known to have written it");
+		return;
+	}
+	m = parse_kernel(e, k);
+	f = m ? ptx_func_find(m, k->name) : NULL;
+	if (!f || ptx_func_build(m, f) || !list_stores(e, m, f, k))
+		none(e, m ? "its PTX shows no store to global memory" : "the trace has no PTX of the kernel");
+	ptx_module_free(m);
+}
+
+void blame_collect(struct engine *e)
+{
+	if (!collect_watched(e))
+		collect_by_analysis(e);
+}

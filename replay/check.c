@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recorded results against live ones. What is found goes into the result database as verdicts; nothing
+ * stops the replay. Once something could not be replayed a difference proves nothing any more and is graded
+ * "unverified".
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+#define PIECE (4u << 20)
+
+void engine_say(struct engine *e, uint64_t call, const char *severity, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	result_diagnostic(e->out, call, severity, text);
+}
+
+void engine_taint(struct engine *e, uint64_t call, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!e->tainted)
+		snprintf(e->taint, sizeof(e->taint), "since call %llu: %.200s", (unsigned long long)call,
+			 text);
+	e->tainted = true;
+	result_diagnostic(e->out, call, "error", text);
+}
+
+static const char *kernel_name(struct engine *e, uint64_t id)
+{
+	const struct trace_kernel *k = id ? trace_kernel(e->trace, id) : NULL;
+
+	return k ? k->name : NULL;
+}
+
+static const char *grade_of(struct engine *e, const struct compare_result *r)
+{
+	if (!r->differing)
+		return "equal";
+	if (!r->beyond)
+		return "tolerated";
+	return e->tainted || e->dead ? "unverified" : "differs";
+}
+
+/* ---- copies ------------------------------------------------------------- */
+
+/* Device address of byte `at` of a packed copy. */
+static uint64_t element_address(const struct binding *b, uint64_t at)
+{
+	uint64_t row = b->width && b->pitch ? at / b->width : 0, slice = 0;
+
+	if (!b->device_address)
+		return 0;
+	if (!b->pitch || !b->width)
+		return b->device_address + at;
+	if (b->slice && b->height) {
+		slice = row / b->height;
+		row %= b->height;
+	}
+	return b->device_address + slice * b->slice + row * b->pitch + at % b->width;
+}
+
+/* Addresses in the result are those of this replay: back to what the program saw. */
+static void translate_back(struct engine *e, struct binding *b)
+{
+	size_t skip = (8 - (b->device_address & 7)) & 7, row = b->width ? b->width : b->bytes;
+
+	for (size_t at = 0; e->addresses.nmoved && row && at + row <= b->bytes; at += row)
+		if (skip < row)
+			addresses_rewrite_back(&e->addresses, b->data + at + skip, row - skip);
+}
+
+static int compare_with_buffer(struct engine *e, const struct elem_type *t, struct binding *b,
+			       struct verdict *v, struct diag *d)
+{
+	uint8_t *want = malloc(PIECE);
+	size_t at = 0;
+	int rc = want ? 0 : CUTRACE_ENOMEM;
+
+	while (!rc && at < b->bytes) {
+		size_t n = b->bytes - at < PIECE ? b->bytes - at : PIECE;
+		struct compare_result piece = {0};
+
+		rc = trace_buffer_read(e->trace, b->buffer, at, want, n, d);
+		if (rc)
+			break;
+		compare_buffers(t, &e->opt->limits, want, b->data + at, n, &piece);
+		compare_merge(&v->r, &piece, at / t->bytes);
+		at += n;
+	}
+	free(want);
+	return rc;
+}
+
+static void describe_first(struct engine *e, const struct elem_type *t, const struct binding *b,
+			   struct verdict *v)
+{
+	if (!v->r.differing)
+		return;
+	v->address = element_address(b, v->r.first * t->bytes);
+	v->live = v->address ? addresses_to_live(&e->addresses, v->address) : 0;
+	v->offset = b->base && v->address ? v->address - b->base : v->r.first * t->bytes;
+	elem_format(t, v->r.want, v->want, sizeof(v->want));
+	elem_format(t, v->r.got, v->got, sizeof(v->got));
+}
+
+void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b)
+{
+	const struct elem_type *t = elem_type_find(b->elem_type[0] ? b->elem_type : NULL);
+	struct verdict v = {.call = call,
+			    .kind = "copy",
+			    .func = func,
+			    .launch = b->writer_kernel ? b->writer_call : 0,
+			    .kernel = b->writer_kernel,
+			    .kernel_name = kernel_name(e, b->writer_kernel),
+			    .allocation = b->allocation,
+			    .base = b->base,
+			    .bytes = b->bytes,
+			    .elem_type = t->name};
+	struct diag d = DIAG_INIT;
+
+	e->counts.copies++;
+	translate_back(e, b);
+	if (!b->buffer) {
+		v.grade = "unverified";
+		v.note = "its result was not recorded";
+	} else if (e->dead) {
+		v.grade = "unverified";
+		v.note = "the context had ended by a fault";
+	} else if (compare_with_buffer(e, t, b, &v, &d)) {
+		v.grade = "unverified";
+		v.note = d.what;
+	} else {
+		v.grade = grade_of(e, &v.r);
+		v.note = !strcmp(v.grade, "unverified") ? e->taint
+			 : v.r.nan_payload              ? "NaN payloads differ"
+							: NULL;
+		describe_first(e, t, b, &v);
+	}
+	result_verdict(e->out, &v);
+	if (e->results && b->buffer)
+		rebase_result(e, call, b);
+}
+
+/* ---- contents after a launch -------------------------------------------- */
+
+bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes)
+{
+	return driver_plain(&e->drv, "cuMemcpyDtoH_v2", 3, word(dst), live, (uint64_t)bytes) == 0;
+}
+
+static void check_hash(struct engine *e, struct call *c, const struct trace_launch_hash *h)
+{
+	const struct address_range *r = addresses_find(&e->addresses, h->base);
+	struct verdict v = {.call = c->rec->id,
+			    .kind = "hash",
+			    .func = c->name,
+			    .launch = c->rec->id,
+			    .kernel = e->last_kernel,
+			    .kernel_name = kernel_name(e, e->last_kernel),
+			    .base = h->base,
+			    .bytes = h->bytes,
+			    .address = h->base,
+			    .allocation = r ? r->id : 0,
+			    .elem_type = r && r->elem_type[0] ? elem_type_find(r->elem_type)->name : NULL};
+	uint8_t *data = malloc(h->bytes ? h->bytes : 1);
+	struct trace_hash got;
+
+	e->counts.hashes++;
+	v.grade = "unverified";
+	if (!data || !engine_read_device(e, addresses_to_live(&e->addresses, h->base), data, h->bytes)) {
+		v.note = "its contents can't be read";
+	} else {
+		addresses_rewrite_back(&e->addresses, data, h->bytes);
+		got = trace_hash_bytes(data, h->bytes);
+		v.r.differing = v.r.beyond = memcmp(&got, &h->hash, sizeof(got)) != 0;
+		v.grade = grade_of(e, &v.r);
+		v.note = !strcmp(v.grade, "unverified") ? e->taint : NULL;
+	}
+	result_verdict(e->out, &v);
+	free(data);
+}
+
+void check_launch_hashes(struct engine *e, struct call *c)
+{
+	unsigned n = 0;
+	const struct trace_launch_hash *h;
+
+	if (c->refused || c->result || e->dead || e->capturing)
+		return;
+	h = trace_launch_hashes(e->trace, c->rec->id, &n);
+	if (!n || engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+		return;
+	for (unsigned i = 0; i < n; i++)
+		check_hash(e, c, &h[i]);
+}
+
+/* ---- results of calls --------------------------------------------------- */
+
+static void fault_verdict(struct engine *e, struct call *c, const char *grade, const char *note)
+{
+	struct extension_fault f;
+	bool known = extension_last_fault(e, &f);
+	char text[1024];
+	struct verdict v = {.call = c->rec->id,
+			    .kind = "fault",
+			    .func = c->name,
+			    .grade = grade,
+			    .launch = e->last_launch,
+			    .kernel = e->last_kernel,
+			    .note = text};
+
+	snprintf(text, sizeof(text), "%s%s%s", note, known ? ": " : "", known ? f.message : "");
+	v.kernel_name = known && f.kernel[0] ? f.kernel : kernel_name(e, e->last_kernel);
+	snprintf(v.want, sizeof(v.want), "%s", driver_error_name(c->rec->result));
+	snprintf(v.got, sizeof(v.got), "%s", driver_error_name(c->result));
+	result_verdict(e->out, &v);
+	e->counts.faults++;
+}
+
+static void new_fault(struct engine *e, struct call *c)
+{
+	if (e->dead)
+		return; /* the same one, met again */
+	fault_verdict(e, c, "fault", "the recording did not have this fault");
+	engine_taint(e, c->rec->id,
+		     "a fault that the recording did not have; nothing after it in this context is verified");
+	e->dead = true;
+}
+
+bool engine_sync_failed(struct engine *e, uint64_t call, int64_t result)
+{
+	struct trace_call rec = {.id = call};
+	struct call *c;
+
+	if (!result)
+		return false;
+	c = calloc(1, sizeof(*c));
+	if (c && driver_error_is_fault(result)) {
+		c->rec = &rec;
+		c->name = "wait after it";
+		c->result = result;
+		new_fault(e, c);
+	} else {
+		engine_taint(e, call, "waiting for it failed: %s", driver_error_name(result));
+	}
+	free(c);
+	return true;
+}
+
+/* Calls whose failure leaves later results without meaning. */
+static bool has_effect(const struct call *c)
+{
+	static const char *const prefixes[] = {"cuMemcpy",
+					       "cuMemset",
+					       "cuMemAlloc",
+					       "cuMemMap",
+					       "cuMemCreate",
+					       "cuMemAddress",
+					       "cuMemHost",
+					       "cuMemSetAccess",
+					       "cuModule",
+					       "cuLibrary",
+					       "cuLink",
+					       "cuArray",
+					       "cuGraph",
+					       "cuStreamCreate",
+					       "cuEventCreate",
+					       "cuCtxCreate",
+					       "cuDevicePrimaryCtxRetain",
+					       "cuInit"};
+
+	if (!c->f || c->f->flags & API_FUNC_LAUNCH)
+		return true;
+	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(c->f->base, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool call_has_effect(const struct call *c)
+{
+	return has_effect(c);
+}
+
+static void check_recorded_failure(struct engine *e, struct call *c)
+{
+	struct verdict v = {.call = c->rec->id,
+			    .kind = "result",
+			    .func = c->name,
+			    .grade = "differs",
+			    .note = "the call failed when recorded and did not fail alike here"};
+
+	if (driver_error_is_fault(c->rec->result)) {
+		if (c->result == c->rec->result)
+			fault_verdict(e, c, "equal", "the recorded fault was reproduced");
+		else
+			fault_verdict(e, c, e->tainted ? "unverified" : "differs",
+				      c->result ? "another error than recorded"
+						: "the recorded fault did not occur");
+		e->sticky = c->rec->result;
+		return;
+	}
+	if (c->result == c->rec->result)
+		return;
+	snprintf(v.want, sizeof(v.want), "%s", driver_error_name(c->rec->result));
+	snprintf(v.got, sizeof(v.got), "%s", driver_error_name(c->result));
+	result_verdict(e->out, &v);
+	e->counts.result_differs++;
+}
+
+void check_result(struct engine *e, struct call *c)
+{
+	if (c->rec->result)
+		check_recorded_failure(e, c);
+	else if (driver_error_is_fault(c->result))
+		new_fault(e, c);
+	else if (c->result && module_is_load(c) && !(c->f && !strncmp(c->f->base, "cuLink", 6)))
+		return; /* said by modules.c; its launches are refused one by one */
+	else if (c->result && c->f && !strcmp(c->f->base, "cuInit"))
+		e->no_device = c->result;
+	else if (c->result && has_effect(c))
+		engine_taint(e, c->rec->id, "%s failed: %s", c->name, driver_error_name(c->result));
+	else if (c->result)
+		engine_say(e, c->rec->id, "warning", "%s succeeded when recorded and failed here: %s",
+			   c->name, driver_error_name(c->result));
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `cutrace replay`: options, where our driver lies, the exit status.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/engine.h"
+
+#ifndef PATH_MAX
+#	define PATH_MAX 4096
+#endif
+
+static const char help[] =
+	"usage: cutrace replay FILE [OPTIONS]\n\n"
+	"Issues the calls of a trace again and compares what the device returns with what was recorded.\n\n"
+	"  --device D           run on one of our devices: interp (default)\n"
+	"  --driver PATH        run on another libcuda.so.1, e.g. NVIDIA's\n"
+	"  -o, --output FILE    keep the result database (SQLite)\n"
+	"  --ulp N              accept differences of up to N units in the last place\n"
+	"  --rtol X, --atol X   accept |got - want| <= atol + rtol * |want|\n"
+	"  --stop-at CALL       end after this call\n"
+	"  --verify-addresses   where pointers had to be translated, replay again at a second base and "
+	"compare\n"
+	"  --inject KERNEL:PTXLINE:BIT\n"
+	"                       flip one bit of one instruction's result (a test aid of our devices)\n"
+	"  --json               the report as JSON\n"
+	"  --verbose            every comparison and every remark\n"
+	"  -q, --quiet          no report, only the exit status\n"
+	"  -h, --help           this text\n\n"
+	"Exit status: 0 all results match, 1 something differs, 2 wrong usage, 125 could not replay or "
+	"verify.\n";
+
+enum {
+	OPT_DEVICE = 256,
+	OPT_DRIVER,
+	OPT_ULP,
+	OPT_RTOL,
+	OPT_ATOL,
+	OPT_STOP,
+	OPT_VERIFY,
+	OPT_INJECT,
+	OPT_JSON,
+	OPT_VERBOSE
+};
+
+static const struct option long_options[] = {
+	{"device", required_argument, NULL, OPT_DEVICE},
+	{"driver", required_argument, NULL, OPT_DRIVER},
+	{"output", required_argument, NULL, 'o'},
+	{"ulp", required_argument, NULL, OPT_ULP},
+	{"rtol", required_argument, NULL, OPT_RTOL},
+	{"atol", required_argument, NULL, OPT_ATOL},
+	{"stop-at", required_argument, NULL, OPT_STOP},
+	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
+	{"inject", required_argument, NULL, OPT_INJECT},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"verbose", no_argument, NULL, OPT_VERBOSE},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static bool parse_u64(const char *s, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(s, &end, 0);
+	return *s && *s != '-' && !*end && !errno;
+}
+
+static bool parse_limit(const char *s, double *out)
+{
+	char *end;
+
+	*out = strtod(s, &end);
+	return *s && !*end && isfinite(*out) && *out >= 0;
+}
+
+static bool inject_is_well_formed(const char *s)
+{
+	const char *line = strchr(s, ':'), *bit = line ? strchr(line + 1, ':') : NULL;
+	uint64_t n, b;
+	char number[24];
+
+	if (!bit || line == s || bit - line > 20)
+		return false;
+	snprintf(number, sizeof(number), "%.*s", (int)(bit - line - 1), line + 1);
+	return parse_u64(number, &n) && n && parse_u64(bit + 1, &b) && b < 128;
+}
+
+static const char *take_option(struct replay_options *o, int c, const char *arg)
+{
+	switch (c) {
+	case OPT_DEVICE: o->device = arg; return NULL;
+	case OPT_DRIVER: o->driver = arg; return NULL;
+	case 'o': o->result_path = arg; return NULL;
+	case OPT_ULP: o->limits.has_ulp = true; return parse_u64(arg, &o->limits.ulp) ? NULL : "--ulp";
+	case OPT_RTOL: o->limits.has_tol = true; return parse_limit(arg, &o->limits.rtol) ? NULL : "--rtol";
+	case OPT_ATOL: o->limits.has_tol = true; return parse_limit(arg, &o->limits.atol) ? NULL : "--atol";
+	case OPT_STOP: return parse_u64(arg, &o->stop_at) && o->stop_at ? NULL : "--stop-at";
+	case OPT_VERIFY: o->verify_addresses = true; return NULL;
+	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
+	case OPT_JSON: o->json = true; return NULL;
+	case OPT_VERBOSE: o->verbose = true; return NULL;
+	case 'q': o->quiet = true; return NULL;
+	default: return "option";
+	}
+}
+
+/* build/bin/cutrace and /usr/bin/cutrace both have their libraries in ../lib/cutrace. */
+static int own_driver(char *path, size_t size, struct diag *d)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	const char *given = getenv("CUTRACE_REPLAY_LIBDIR");
+
+	if (n <= 0)
+		return diag_set(d, CUTRACE_EIO, "/proc/self/exe", "cannot read: %s", strerror(errno));
+	exe[n] = '\0';
+	if (given && *given)
+		n = snprintf(path, size, "%s/zluda/libcuda.so.1", given);
+	else
+		n = snprintf(path, size, "%s/../lib/cutrace/zluda/libcuda.so.1", dirname(exe));
+	if (n < 0 || (size_t)n >= size)
+		return diag_set(d, CUTRACE_EINVAL, exe, "path too long");
+	if (access(path, R_OK))
+		return diag_set(d, CUTRACE_ENOENT, path, "our driver is not there: %s", strerror(errno));
+	return 0;
+}
+
+static void print_report(const struct replay_options *o, struct sqlite3 *db)
+{
+	if (o->json)
+		report_json(db, stdout);
+	else if (!o->quiet)
+		report_text(db, stdout, o->verbose);
+}
+
+static int finish(struct session *s)
+{
+	struct result_db *db;
+	int status = REPLAY_COULD_NOT;
+
+	if (!result_open(&db, s->result_path, false, &s->error)) {
+		status = report_status(result_sqlite(db));
+		print_report(s->opt, result_sqlite(db));
+		if (status == REPLAY_COULD_NOT && (s->opt->quiet || s->opt->json))
+			report_reasons(result_sqlite(db), stderr);
+		result_close(db);
+	} else {
+		diag_print(&s->error, stderr);
+	}
+	return status;
+}
+
+int replay_run(const struct replay_options *opt)
+{
+	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
+	int status = REPLAY_COULD_NOT, rc = 0;
+
+	if (opt->driver)
+		snprintf(s.driver_path, sizeof(s.driver_path), "%s", opt->driver);
+	else
+		rc = own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
+	if (!rc)
+		rc = session_run(&s);
+	if (!rc)
+		status = finish(&s);
+	else
+		diag_print(&s.error, stderr);
+	if (s.result_is_temporary)
+		unlink(s.result_path);
+	if (fflush(stdout) && status == REPLAY_MATCH)
+		status = REPLAY_COULD_NOT;
+	return status;
+}
+
+static int usage(const char *fmt, const char *what)
+{
+	fputs("cutrace replay: ", stderr);
+	fprintf(stderr, fmt, what);
+	fputs("\n`cutrace replay --help` lists the options\n", stderr);
+	return REPLAY_USAGE;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct replay_options o = {0};
+	const char *bad;
+	int c;
+
+	optind = 0; /* also when a test calls this twice */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":o:qh", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return REPLAY_MATCH;
+		}
+		if (c == '?')
+			return usage("unknown option %s", argv[optind - 1]);
+		if (c == ':')
+			return usage("%s needs a value", argv[optind - 1]);
+		bad = take_option(&o, c, optarg);
+		if (bad)
+			return usage("%s has a value that is not understood", bad);
+	}
+	if (optind + 1 != argc)
+		return usage(optind == argc ? "which trace?%s" : "one trace at a time%s", "");
+	if (o.device && o.driver)
+		return usage("--device names one of our devices, --driver another driver: not both%s", "");
+	if (!o.device && !o.driver)
+		o.device = "interp";
+	o.trace_path = argv[optind];
+	return replay_run(&o);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of calls, and what is done with each. Asynchronous calls are issued in the order in which the
+ * program entered them, blocking ones when they had returned: at that moment everything they had waited for
+ * was issued. The outermost recorded level that can be replayed is issued; what happened inside it is the
+ * target's business.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+/* ---- blocking calls wait here for their turn ---------------------------- */
+
+struct waiting {
+	struct trace_call *heap; /* smallest (seq_seen, id) first */
+	size_t n, cap;
+};
+
+static bool earlier(const struct trace_call *a, const struct trace_call *b)
+{
+	return a->seq_seen != b->seq_seen ? a->seq_seen < b->seq_seen : a->id < b->id;
+}
+
+static void swap(struct trace_call *a, struct trace_call *b)
+{
+	struct trace_call t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+static int waiting_push(struct waiting *w, const struct trace_call *c)
+{
+	size_t i = w->n;
+
+	if (w->n == w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 16;
+		struct trace_call *heap = realloc(w->heap, cap * sizeof(*heap));
+
+		if (!heap)
+			return CUTRACE_ENOMEM;
+		w->heap = heap;
+		w->cap = cap;
+	}
+	w->heap[w->n++] = *c;
+	for (; i && earlier(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&w->heap[i], &w->heap[(i - 1) / 2]);
+	return 0;
+}
+
+static void waiting_pop(struct waiting *w, struct trace_call *out)
+{
+	size_t i = 0;
+
+	*out = w->heap[0];
+	w->heap[0] = w->heap[--w->n];
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= w->n)
+			break;
+		if (child + 1 < w->n && earlier(&w->heap[child + 1], &w->heap[child]))
+			child++;
+		if (!earlier(&w->heap[child], &w->heap[i]))
+			break;
+		swap(&w->heap[i], &w->heap[child]);
+		i = child;
+	}
+}
+
+/* ---- what is replayed --------------------------------------------------- */
+
+static bool has_image(struct engine *e, uint64_t call)
+{
+	unsigned n = 0;
+	const struct trace_payload *p = trace_payloads(e->trace, call, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(p[i].kind, "image") && p[i].buffer)
+			return true;
+	return false;
+}
+
+static const struct api_func *known_function(struct engine *e, const struct trace_call *rec)
+{
+	const struct trace_function *tf = trace_function(e->trace, rec->func);
+	const struct api_func *f = tf && tf->known ? api_func_find(tf->name) : NULL;
+
+	return f && !(f->flags & API_FUNC_PRIVATE) ? f : NULL;
+}
+
+/* Whether the call itself is issued in some form: then calls nested in it are not. */
+static bool is_replayed(struct engine *e, const struct trace_call *rec)
+{
+	const struct api_func *f = known_function(e, rec);
+
+	if (has_image(e, rec->id))
+		return true;
+	return f && f->replay != API_REPLAY_SKIP;
+}
+
+static bool is_nested(struct engine *e, const struct trace_call *rec)
+{
+	struct trace_call up;
+	uint64_t parent = rec->parent;
+
+	while (parent) {
+		if (trace_call_get(e->trace, parent, &up))
+			return false;
+		if (is_replayed(e, &up))
+			return true;
+		parent = up.parent;
+	}
+	return false;
+}
+
+/* cuStreamQuery and cuEventQuery said "done": from there on the program relied on it. */
+static const struct api_func *wait_form(const struct api_func *f)
+{
+	const char *at = strstr(f->name, "Query");
+	char name[128];
+
+	if (!at)
+		return NULL;
+	snprintf(name, sizeof(name), "%.*sSynchronize%s", (int)(at - f->name), f->name, at + 5);
+	return api_func_find(name);
+}
+
+/* A call that failed when recorded is worth repeating when it failed for reasons that lie in the call or in
+ * the code (CUresult: invalid value, image, PTX; no binary; no source; not found; launch resources;
+ * cooperative size). */
+static bool failure_is_repeatable(int64_t result)
+{
+	static const int16_t errors[] = {1, 200, 209, 218, 300, 500, 701, 720};
+
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i] == result)
+			return true;
+	return false;
+}
+
+/* The first call that meets a recorded fault shows it here too; the others only say that it is still there.
+ */
+static bool repeats_failure(struct engine *e, const struct call *c)
+{
+	if (driver_error_is_fault(c->rec->result))
+		return c->rec->result != e->sticky && c->f && c->f->replay != API_REPLAY_SKIP;
+	return c->f && c->f->replay == API_REPLAY_DO && failure_is_repeatable(c->rec->result);
+}
+
+static const struct {
+	const char *base, *why;
+} not_replayed[] = {
+	{"cuStreamWaitValue", "it waits for a word that the program's CPU code wrote"},
+	{"cuStreamBatchMemOp", "it may wait for a word that the program's CPU code wrote"},
+	{"cuIpc", "memory of another process is not there"},
+	{"cuImportExternal", "the external object is not there"},
+	{"cuExternal", "the external object is not there"},
+	{"cuSignalExternal", "the external object is not there"},
+	{"cuWaitExternal", "the external object is not there"},
+	{"cuDestroyExternal", "the external object is not there"},
+	{"cuMemImport", "the shared object is not there"},
+	{"cuMemPoolImport", "the shared object is not there"},
+	{"cuCheckpoint", "checkpoints are of the recorded process"},
+	{"cuCoredump", "core dumps are of the recorded process"},
+	{"cuProfiler", "no profiler is attached"},
+	{"cuEGL", "the graphics object is not there"},
+	{"cuVDPAU", "the graphics object is not there"},
+};
+
+static const char *why_not_replayed(const struct api_func *f)
+{
+	if (f->flags & API_FUNC_INTEROP)
+		return "the graphics object is not there";
+	for (unsigned i = 0; i < sizeof(not_replayed) / sizeof(not_replayed[0]); i++)
+		if (!strncmp(f->base, not_replayed[i].base, strlen(not_replayed[i].base)))
+			return not_replayed[i].why;
+	return NULL;
+}
+
+/* ---- one call ----------------------------------------------------------- */
+
+void call_issue(struct engine *e, struct call *c)
+{
+	void *fn = driver_function(&e->drv, c->f);
+
+	if (!fn) {
+		c->refused = "the driver does not have it";
+		return;
+	}
+	if (!contexts_enter(e, c->thread)) {
+		c->refused = "its context could not be made";
+		return;
+	}
+	c->result = (int32_t)driver_call(fn, c->f, c->args);
+	if (api_types[c->f->ret].kind == API_KIND_VOID)
+		c->result = 0;
+	e->counts.issued++;
+}
+
+static bool takes_stream(const struct api_func *f)
+{
+	for (unsigned p = 0; p < f->nparams; p++)
+		if (f->params[p].flags & API_PARAM_STREAM)
+			return true;
+	return false;
+}
+
+/* A copy or fill of the per-thread flavour without a stream parameter works on the thread's default stream;
+ * here that is a stream of ours, so both are made to meet before and after. CU_STREAM_PER_THREAD is 2. */
+static void issue_per_thread(struct engine *e, struct call *c)
+{
+	uint64_t stream;
+
+	if (!contexts_enter(e, c->thread)) {
+		c->refused = "its context could not be made";
+		return;
+	}
+	stream = contexts_thread_stream(e, c->thread);
+	engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuStreamSynchronize", 1, stream));
+	call_issue(e, c);
+	if (!c->refused && !c->result)
+		c->result = driver_plain(&e->drv, "cuStreamSynchronize", 1, UINT64_C(2));
+}
+
+static bool ends_streams(const struct api_func *f)
+{
+	return !strcmp(f->base, "cuStreamDestroy") || !strcmp(f->base, "cuCtxDestroy") ||
+	       !strncmp(f->base, "cuDevicePrimaryCtxRe", 20);
+}
+
+static void issue_generic(struct engine *e, struct call *c)
+{
+	if (c->unavailable) {
+		c->refused = arena_printf(&c->arena, "the bytes it read were not recorded: %s",
+					  c->why_unavailable);
+		return;
+	}
+	if (!call_rebuild(e, c))
+		return;
+	transfers_patch(e, c);
+	if (ends_streams(c->f))
+		transfers_drain(e);
+	if (c->f->flags & API_FUNC_PTSZ && !takes_stream(c->f))
+		issue_per_thread(e, c);
+	else
+		call_issue(e, c);
+}
+
+static void after_success(struct engine *e, struct call *c)
+{
+	if (!c->f)
+		return;
+	call_learn(e, c);
+	call_forget_destroyed(e, c);
+	contexts_follow(e, c);
+	transfers_note_writes(e, c);
+	if (!strcmp(c->f->base, "cuModuleUnload") || !strcmp(c->f->base, "cuLibraryUnload"))
+		allocs_forget_globals(e, c->rec->args[0]);
+	if (!strncmp(c->f->base, "cuStreamBeginCapture", 20))
+		e->capturing++;
+	if (!strcmp(c->f->base, "cuStreamEndCapture") && e->capturing)
+		e->capturing--;
+	if (c->f->replay == API_REPLAY_WAIT || c->f->replay == API_REPLAY_POLL)
+		transfers_completed(e, c);
+}
+
+static void note_refused(struct engine *e, struct call *c)
+{
+	bool launch = c->f && c->f->flags & API_FUNC_LAUNCH;
+
+	e->counts.launches_refused += launch;
+	e->counts.refused++;
+	if (c->rec->result) /* it did nothing when recorded either */
+		engine_say(e, c->rec->id, "info", "%s, which failed when recorded, was not repeated: %s",
+			   c->name, c->refused);
+	else if (call_has_effect(c))
+		engine_taint(e, c->rec->id, "%s was not replayed: %s", c->name, c->refused);
+	else
+		engine_say(e, c->rec->id, "warning", "%s was not replayed: %s", c->name, c->refused);
+}
+
+static void issue(struct engine *e, struct call *c)
+{
+	if (module_is_load(c))
+		module_replay(e, c);
+	else if (c->f->flags & API_FUNC_LAUNCH)
+		launch_replay(e, c);
+	else if (!alloc_replay(e, c))
+		issue_generic(e, c);
+}
+
+/* Everything of a call that is going to be issued. */
+static void perform(struct engine *e, struct call *c)
+{
+	struct diag d = DIAG_INIT;
+
+	if (transfers_bind(e, c, &d))
+		c->refused = arena_printf(&c->arena, "%s", d.what);
+	if (!c->f && !c->image.buffer)
+		c->refused = "its description is not known";
+	if (c->f && !c->refused)
+		c->refused = why_not_replayed(c->f);
+	if (!c->refused) {
+		transfers_host_writes(e, c);
+		issue(e, c);
+	}
+	if (c->refused) {
+		note_refused(e, c);
+	} else {
+		check_result(e, c);
+		if (!c->rec->result && c->f &&
+		    (c->f->flags & API_FUNC_LAUNCH || c->f->replay == API_REPLAY_WAIT))
+			e->sticky = 0; /* the program has a working context again */
+		if (!c->result && !c->rec->result)
+			after_success(e, c);
+	}
+	transfers_finish(e, c);
+	if (c->f && c->f->flags & API_FUNC_LAUNCH)
+		check_launch_hashes(e, c);
+}
+
+static void load_memory(struct engine *e, const struct call *c)
+{
+	/* Every call: what the last one left must not be read for this one. */
+	trace_memory_load(e->memory[0], c->rec->id, 0);
+	trace_memory_load(e->memory[1], c->rec->id, 1);
+}
+
+static bool is_wanted(struct engine *e, struct call *c)
+{
+	if (c->image.buffer || has_image(e, c->rec->id))
+		return !c->rec->result || failure_is_repeatable(c->rec->result);
+	if (!c->f) {
+		e->counts.foreign++;
+		return false;
+	}
+	if (c->rec->result && !repeats_failure(e, c)) {
+		e->counts.failed_skipped++;
+		return false;
+	}
+	if (contexts_is_stack_call(c->f)) {
+		contexts_follow(e, c);
+		return false;
+	}
+	if (c->f->replay == API_REPLAY_SKIP)
+		return call_returns_unknown_handle(e, c) || alloc_is_query(c->f);
+	return true;
+}
+
+static void replay_call(struct engine *e, const struct trace_call *rec, const struct api_func *f)
+{
+	const struct trace_function *tf = trace_function(e->trace, rec->func);
+	struct call *c = e->scratch;
+
+	memset(c, 0, sizeof(*c));
+	c->rec = rec;
+	c->f = f;
+	c->name = tf ? tf->name : "unknown function";
+	c->thread = rec->thread;
+	load_memory(e, c);
+	if (is_wanted(e, c))
+		perform(e, c);
+	else
+		e->counts.skipped++;
+	arena_free(&c->arena);
+}
+
+/* ---- the stream of calls ------------------------------------------------ */
+
+static bool is_ours(struct engine *e, const struct trace_call *rec)
+{
+	const struct trace_thread *t = trace_thread(e->trace, rec->thread);
+
+	return t && t->process == e->process;
+}
+
+static int issue_waiting(struct engine *e, struct waiting *w, uint64_t before)
+{
+	struct trace_call rec;
+
+	while (w->n && w->heap[0].seq_seen < before) {
+		const struct api_func *f;
+
+		waiting_pop(w, &rec);
+		f = known_function(e, &rec);
+		if (f && f->replay == API_REPLAY_POLL)
+			f = wait_form(f);
+		replay_call(e, &rec, f);
+	}
+	return 0;
+}
+
+static int take_call(struct engine *e, struct waiting *w, const struct trace_call *rec)
+{
+	const struct api_func *f = known_function(e, rec);
+
+	e->counts.calls++;
+	if (!rec->done) {
+		const struct trace_function *tf = trace_function(e->trace, rec->func);
+
+		e->counts.in_flight++;
+		engine_say(e, rec->id, "info", "%s had not returned when the recording ended: not replayed",
+			   tf ? tf->name : "a call");
+		return 0;
+	}
+	if (rec->parent && is_nested(e, rec)) {
+		e->counts.nested++;
+		return 0;
+	}
+	if (f && f->replay == API_REPLAY_POLL && rec->result) {
+		e->counts.skipped++;
+		return 0;
+	}
+	if (f && (f->replay == API_REPLAY_WAIT || f->replay == API_REPLAY_POLL))
+		return waiting_push(w, rec);
+	replay_call(e, rec, f);
+	return 0;
+}
+
+static int run_stream(struct engine *e, struct waiting *w, struct trace_call_iter *it)
+{
+	uint64_t stop = e->blame ? e->blame->stop_at : e->opt->stop_at;
+	struct trace_call rec;
+	int rc;
+
+	while ((rc = trace_call_next(it, &rec)) > 0) {
+		if (stop && rec.id > stop)
+			break;
+		if (!is_ours(e, &rec))
+			continue;
+		issue_waiting(e, w, rec.id);
+		if (take_call(e, w, &rec))
+			return CUTRACE_ENOMEM;
+		if (e->no_device)
+			return 0;
+		if (e->progress)
+			e->progress(rec.id, e->last_call);
+	}
+	if (rc < 0)
+		return rc;
+	issue_waiting(e, w, UINT64_MAX);
+	transfers_drain(e);
+	return 0;
+}
+
+int engine_run(struct engine *e, struct diag *d)
+{
+	struct waiting w = {0};
+	struct trace_call_iter *it = trace_calls(e->trace, 0, UINT64_MAX);
+	int rc = it ? run_stream(e, &w, it) : CUTRACE_ENOMEM;
+
+	free(w.heap);
+	if (it)
+		trace_call_iter_free(it);
+	if (rc)
+		return diag_set(d, rc, e->opt->trace_path, "cannot read its calls");
+	if (e->no_device)
+		return diag_set(d, CUTRACE_EIO, e->drv.path, "the driver can't be initialised%s%s: %s",
+				e->opt->device && !e->opt->driver ? " with device " : "",
+				e->opt->device && !e->opt->driver ? e->opt->device : "",
+				driver_error_name(e->no_device));
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+static int open_memory(struct engine *e)
+{
+	for (int phase = 0; phase < 2; phase++) {
+		e->memory[phase] = trace_memory_new(e->trace);
+		if (!e->memory[phase])
+			return CUTRACE_ENOMEM;
+		e->memory_view[phase] = (struct api_memory){trace_memory_read, e->memory[phase]};
+	}
+	return 0;
+}
+
+/* The caller has set opt, process, pass, out and, if wanted, blame, results, progress. */
+int engine_init(struct engine *e, const char *driver_path, struct diag *d)
+{
+	int rc = trace_open(&e->trace, e->opt->trace_path, d);
+
+	if (rc)
+		return rc;
+	e->contexts.current = UINT64_MAX;
+	e->scratch = calloc(1, sizeof(*e->scratch));
+	if (!e->scratch || handles_init(&e->handles) || open_memory(e))
+		return diag_set(d, CUTRACE_ENOMEM, e->opt->trace_path, "out of memory");
+	rc = plan_make(e, d);
+	if (rc)
+		return rc;
+	rc = driver_open(&e->drv, driver_path, d);
+	if (rc)
+		return rc;
+	extension_find(&e->drv);
+	return 0;
+}
+
+static void free_images(struct engine *e)
+{
+	for (size_t i = 0; i < e->image_copies.size; i++)
+		if (e->image_copies.slots[i].used)
+			free((void *)(uintptr_t)e->image_copies.slots[i].value);
+	map_free(&e->image_copies);
+}
+
+void engine_free(struct engine *e)
+{
+	transfers_abandon(e);
+	for (int phase = 0; phase < 2; phase++)
+		if (e->memory[phase])
+			trace_memory_free(e->memory[phase]);
+	contexts_free(&e->contexts);
+	handles_free(&e->handles);
+	addresses_free(&e->addresses);
+	map_free(&e->missing_modules);
+	map_free(&e->launch_ids);
+	for (size_t i = 0; i < e->nreasons; i++)
+		free(e->reasons[i]);
+	free(e->reasons);
+	free(e->scratch);
+	free_images(e);
+	plan_free(e);
+	driver_close(&e->drv);
+	if (e->trace)
+		trace_close(e->trace);
+	arena_free(&e->arena);
+}

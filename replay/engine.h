@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine: the replayer's inside. One `struct engine` replays one recorded process, in one process of its own,
+ * on one target driver. The files by what they own: cmd_replay.c options; session.c one child per recorded
+ * process; report.c what the user reads dispatch.c   order of calls and what is done with each; contexts.c
+ * whose context and stream a call means args.c       a call's arguments, rebuilt from recorded memory; outs.c
+ * what came back handles.c    recorded handle -> live handle; addresses.c recorded address -> live address
+ *   allocs.c     calls that make or free memory; vmm.c recorded addresses on drivers that only take hints
+ *   modules.c, launches.c, transfers.c   calls with payload
+ *   check.c      recorded results against live ones; result.c the result database; blame.c which PTX line
+ * stored it Nothing in here prints.
+ */
+#ifndef CUTRACE_REPLAY_ENGINE_H
+#define CUTRACE_REPLAY_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "api/api.h"
+#include "base/arena.h"
+#include "base/diag.h"
+#include "replay/driver.h"
+#include "replay/map.h"
+#include "replay/replay.h"
+#include "trace/trace.h"
+
+struct engine;
+struct result_db;
+
+/* ---- handles.c ---------------------------------------------------------- */
+
+struct handles {
+	struct map *kinds; /* per api_handles index: recorded -> live */
+	uint16_t device_kind, context_kind, stream_kind, function_kind, module_kind, library_kind;
+};
+int handles_init(struct handles *h);
+void handles_free(struct handles *h);
+/* Special values and 0 stand for themselves, device ordinals too. False: no such handle lives. */
+bool handles_get(const struct handles *h, uint16_t kind, uint64_t recorded, uint64_t *live);
+int handles_set(struct handles *h, uint16_t kind, uint64_t recorded, uint64_t live);
+void handles_remove(struct handles *h, uint16_t kind, uint64_t recorded);
+uint16_t handle_kind_find(const char *name); /* API_NONE */
+
+/* ---- addresses.c -------------------------------------------------------- */
+
+/* How an allocation got its live address; in the report. */
+enum address_policy {
+	ADDRESS_PLACED,     /* our device was told the recorded address */
+	ADDRESS_SAME,       /* the driver gave the recorded address by itself */
+	ADDRESS_VMM,        /* put there through virtual memory management */
+	ADDRESS_TRANSLATED, /* lives elsewhere; pointers are rewritten */
+	ADDRESS_NPOLICIES
+};
+extern const char *const address_policy_names[ADDRESS_NPOLICIES];
+
+struct address_range {
+	uint64_t base, bytes; /* recorded */
+	uint64_t live;
+	uint64_t id;      /* allocation row of the trace, 0 = none */
+	uint64_t created; /* call */
+	const char *kind; /* "device", "host", "registered", "managed", "vmm", "global", "pool" */
+	enum address_policy policy;
+	uint64_t owner;     /* "global": recorded module or library handle */
+	bool host_visible;  /* live memory is readable by the host at `live` */
+	void *host_mapping; /* "registered": what was mapped for it */
+	size_t host_bytes;
+	/* what is known of its contents */
+	char elem_type[12];     /* of the last kernel that wrote it (else read it); "" unknown */
+	uint64_t writer_call;   /* last call that wrote it */
+	uint64_t writer_kernel; /* kernel row when that was a launch */
+};
+
+struct addresses {
+	struct address_range **by_base; /* ascending recorded base */
+	struct address_range **by_live;
+	size_t n, cap;
+	size_t nmoved;   /* live ranges whose live address is another one */
+	uint64_t lo, hi; /* hull of all recorded ranges; a quick no */
+	uint64_t live_lo, live_hi;
+	uint64_t rewritten_params, rewritten_words; /* statistics */
+};
+int addresses_add(struct addresses *a, const struct address_range *r); /* copies; 0 or CUTRACE_ENOMEM */
+void addresses_remove(struct addresses *a, uint64_t base);
+void addresses_free(struct addresses *a);
+/* The range that contains a recorded address (one past the end counts when nothing else is there), or NULL.
+ */
+struct address_range *addresses_find(const struct addresses *a, uint64_t recorded);
+struct address_range *addresses_find_live(const struct addresses *a, uint64_t live);
+/* Unknown addresses stay as they are. */
+uint64_t addresses_to_live(const struct addresses *a, uint64_t recorded);
+uint64_t addresses_to_recorded(const struct addresses *a, uint64_t live);
+/* Rewrites each aligned 8-byte word that lies in a moved range; returns how many. */
+size_t addresses_rewrite(const struct addresses *a, void *words, size_t bytes);
+size_t addresses_rewrite_back(const struct addresses *a, void *words, size_t bytes);
+
+/* ---- one call ----------------------------------------------------------- */
+
+enum binding_kind { BIND_H2D, BIND_D2H };
+/* A host buffer of ours that stands for one of the program's. */
+struct binding {
+	enum binding_kind kind;
+	int param;
+	uint64_t address;        /* recorded host address */
+	uint64_t device_address; /* recorded, 0 = unknown */
+	uint64_t width, height, depth;
+	uint64_t pitch, slice; /* of the device side, for addresses of elements; 0 = packed */
+	uint64_t buffer;       /* trace buffer, 0 = none */
+	uint8_t *data;
+	size_t bytes;
+	/* of the allocation at device_address when the call was issued */
+	uint64_t allocation, base, writer_call, writer_kernel;
+	char elem_type[12];
+};
+
+#define CALL_MAX_BINDINGS 64
+struct call {
+	const struct trace_call *rec;
+	const struct api_func *f;
+	const char *name;
+	uint32_t thread;
+	uint64_t args[TRACE_MAX_ARGS]; /* live */
+	struct arena arena;            /* rebuilt memory; dies after the call */
+	struct binding bindings[CALL_MAX_BINDINGS];
+	unsigned nbindings;
+	struct trace_payload image; /* .buffer == 0: none */
+	bool unavailable;           /* a host-to-device source was not recorded */
+	const char *why_unavailable;
+	bool memory_missing; /* a described input was not recorded */
+	const char *refused; /* why the call can't be issued, in arena or static */
+	int64_t result;      /* live */
+};
+
+static inline uint64_t word(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+/* dispatch.c: issues the rebuilt call in its context; c->result is set. */
+void call_issue(struct engine *e, struct call *c);
+/* args.c: false with c->refused set. */
+bool call_rebuild(struct engine *e, struct call *c);
+/* outs.c: learns handles; recorded value of scalar out-parameter p. */
+void call_learn(struct engine *e, struct call *c);
+bool call_recorded_out(struct engine *e, const struct call *c, unsigned p, uint64_t *value);
+/* True when a query returned a handle or address that later calls may use and that is not known yet. */
+bool call_returns_unknown_handle(struct engine *e, const struct call *c);
+void call_forget_destroyed(struct engine *e, const struct call *c);
+const struct api_memory *engine_memory(struct engine *e, int phase);
+int call_param_index(const struct api_func *f, const char *name); /* -1 */
+
+/* ---- contexts.c --------------------------------------------------------- */
+
+struct contexts {
+	struct map threads; /* recorded thread -> index into stacks */
+	struct context_stack *stacks;
+	size_t nstacks;
+	struct map streams;   /* per-thread default stream of (thread, context) -> live stream */
+	uint64_t current;     /* live context of the dispatcher; UINT64_MAX: unknown */
+	struct map primaries; /* live device ordinal -> live primary context retained by us */
+};
+void contexts_free(struct contexts *c);
+/* The recorded context that is current in the thread, 0 = none. */
+uint64_t contexts_recorded(struct contexts *c, uint32_t thread);
+/* Makes the live counterpart current. False: there is none. */
+bool contexts_enter(struct engine *e, uint32_t thread);
+/* Follows the recorded stack of contexts after a call that succeeded when recorded. */
+void contexts_follow(struct engine *e, const struct call *c);
+/* True for calls that do nothing but move contexts on and off a thread's stack: followed, never issued. */
+bool contexts_is_stack_call(const struct api_func *f);
+/* The stream that stands for a recorded thread's default stream in per-thread mode; 0 on failure. */
+uint64_t contexts_thread_stream(struct engine *e, uint32_t thread);
+uint64_t contexts_live(struct engine *e, uint64_t recorded);
+
+/* ---- allocs.c, vmm.c ---------------------------------------------------- */
+
+/* True when the call makes or frees memory: then it has been done, c->result is set. */
+bool alloc_replay(struct engine *e, struct call *c);
+/* A query that returns an address which later calls use. */
+bool alloc_is_query(const struct api_func *f);
+void allocs_forget_globals(struct engine *e, uint64_t owner);
+bool vmm_place(struct engine *e, uint64_t base, uint64_t bytes);
+void vmm_release(struct engine *e, uint64_t base, uint64_t bytes);
+
+/* ---- modules.c, launches.c, transfers.c --------------------------------- */
+
+bool module_is_load(const struct call *c);
+void module_replay(struct engine *e, struct call *c);
+const void *module_image(struct engine *e, uint64_t buffer, size_t *bytes, struct diag *d);
+/* Why kernels of the module or library of this row of the trace can't run, or NULL. */
+const char *module_missing(struct engine *e, uint64_t id);
+
+void launch_replay(struct engine *e, struct call *c);
+
+int transfers_bind(struct engine *e, struct call *c, struct diag *d);
+uint64_t transfers_substitute(const struct call *c, uint64_t recorded, bool *found);
+void transfers_patch(struct engine *e, struct call *c);
+/* After the call: results that are there are checked, others kept until their stream is known to be done. */
+void transfers_finish(struct engine *e, struct call *c);
+void transfers_completed(struct engine *e, struct call *c); /* a wait ended: check what it waited for */
+void transfers_drain(struct engine *e);
+void transfers_abandon(struct engine *e);
+void transfers_note_writes(struct engine *e, const struct call *c);
+void transfers_host_writes(struct engine *e, const struct call *c);
+
+struct pending {
+	struct pending *next;
+	uint64_t call, live_stream, live_context;
+	const char *func;
+	struct binding *bindings;
+	unsigned n;
+	bool captured; /* into a graph: its buffers stay, when they are filled is not known */
+};
+
+/* ---- check.c ------------------------------------------------------------ */
+
+void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b);
+void check_launch_hashes(struct engine *e, struct call *c);
+void check_result(struct engine *e, struct call *c); /* live result against recorded */
+/* A wait of the replayer's own: a fault is reported. True when result is an error. */
+bool engine_sync_failed(struct engine *e, uint64_t call, int64_t result);
+void engine_taint(struct engine *e, uint64_t call, const char *fmt, ...) DIAG_PRINTF(3, 4);
+void engine_say(struct engine *e, uint64_t call, const char *severity, const char *fmt, ...)
+	DIAG_PRINTF(4, 5);
+bool call_has_effect(const struct call *c);
+/* rebase.c: the same replay at two bases; a result that differs by the distance is a missed pointer. */
+void rebase_result(struct engine *e, uint64_t call, const struct binding *b);
+bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes);
+
+/* ---- result.c: the result database -------------------------------------- */
+
+struct verdict {
+	uint64_t call, launch, kernel, allocation;
+	const char *kind; /* 'copy', 'hash', 'result', 'fault' */
+	const char *func, *grade, *elem_type, *note, *kernel_name;
+	uint64_t base, offset,
+		bytes;          /* recorded device range, offset of the first element in the allocation */
+	uint64_t address, live; /* of the first element: recorded, here */
+	struct compare_result r;
+	char want[48], got[48];
+};
+int result_open(struct result_db **out, const char *path, bool create, struct diag *d);
+void result_close(struct result_db *db);
+void result_scope(struct result_db *db, uint32_t process, unsigned pass);
+void result_mute(struct result_db *db); /* from now on only result_store writes */
+void result_meta(struct result_db *db, const char *key, const char *value);
+void result_count(struct result_db *db, const char *what, uint64_t n); /* replaces */
+void result_verdict(struct result_db *db, const struct verdict *v);
+void result_diagnostic(struct result_db *db, uint64_t call, const char *severity, const char *message);
+void result_allocation(struct result_db *db, const struct address_range *r);
+struct store_row {
+	uint64_t verdict, launch;
+	const char *how, *kernel_name, *text, *source, *note;
+	uint32_t line, block[3], thread[3];
+	bool has_place;
+};
+void result_store(struct result_db *db, const struct store_row *s);
+void result_flush(struct result_db *db);
+struct sqlite3 *result_sqlite(struct result_db *db);
+
+/* ---- the engine --------------------------------------------------------- */
+
+struct counts {
+	uint64_t calls, issued, skipped, nested, in_flight, foreign;
+	uint64_t launches, launches_refused, refused, hashes, copies, faults, failed_skipped, result_differs;
+};
+
+/* The second replay, for the line that stored one element. */
+struct blame_request {
+	uint64_t verdict, live;   /* row; address of the element here */
+	unsigned bytes;           /* of the element */
+	uint64_t stop_at;         /* last call to issue */
+	uint64_t launch, address; /* as the trace names them, for the analysis */
+};
+
+struct engine {
+	const struct replay_options *opt;
+	struct trace *trace;
+	struct arena arena; /* lives as long as the engine */
+	uint32_t process;
+	unsigned pass; /* 1; 2 at the second base */
+	struct driver drv;
+	struct handles handles;
+	struct addresses addresses;
+	struct contexts contexts;
+	struct result_db *out;
+	struct counts counts;
+	struct trace_memory *memory[2];
+	struct api_memory memory_view[2];
+	uint64_t memory_call[2];
+	struct trace_allocation *allocation_rows;
+	size_t nallocation_rows;
+	struct trace_module *module_rows;
+	size_t nmodule_rows;
+	struct plan_global *globals; /* cuModuleGetGlobal and cuLibraryGetGlobal, recorded */
+	size_t nglobals;
+	struct map missing_modules; /* creating call -> index into reasons */
+	char **reasons;
+	size_t nreasons;
+	struct map image_copies; /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
+	struct pending *pending;
+	size_t pending_bytes;
+	unsigned capturing; /* streams in capture: nothing may be freed or checked */
+	bool tainted;       /* something could not be replayed: differences prove nothing any more */
+	char taint[256];
+	bool dead;         /* the context is gone after a fault */
+	int64_t no_device; /* cuInit's error here: nothing can be replayed */
+	int64_t sticky;    /* recorded error that stays until the context is gone */
+	bool has_host_writes;
+	uint64_t last_launch, last_kernel, launches_issued;
+	struct call *scratch;  /* the call at hand */
+	struct map launch_ids; /* n-th launch issued -> call */
+	FILE *results;         /* pass 1 writes, pass 2 reads along */
+	struct vmm_granules *granules;
+	unsigned vmm_failed;
+	const struct blame_request *blame;
+	uint64_t last_call; /* of the trace; for progress */
+	int (*progress)(uint64_t call, uint64_t last);
+};
+
+int engine_init(struct engine *e, const char *driver_path, struct diag *d);
+int engine_run(struct engine *e, struct diag *d);
+void engine_free(struct engine *e);
+
+/* plan.c */
+int plan_make(struct engine *e, struct diag *d);
+void plan_free(struct engine *e);
+const struct trace_module *plan_module_created(struct engine *e, uint64_t call);
+const struct trace_module *plan_module(struct engine *e, uint64_t id);
+/* Names and recorded addresses of the variables that the program asked for of the module that call loaded;
+ * both arrays are malloc'ed, the names live as long as the engine. */
+unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***names, uint64_t **addresses);
+bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device);
+const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, uint64_t base);
+
+/* session.c */
+struct session {
+	const struct replay_options *opt;
+	char driver_path[4096];
+	char result_path[4096];
+	bool result_is_temporary, show_progress;
+	struct diag error;
+	int status; /* enum replay_exit */
+};
+int session_run(struct session *s);
+
+/* report.c: from the result database, to stdout. Returns an enum replay_exit. */
+int report_status(struct sqlite3 *db);
+void report_text(struct sqlite3 *db, FILE *out, bool verbose);
+void report_json(struct sqlite3 *db, FILE *out);
+void report_reasons(struct sqlite3 *db, FILE *out); /* why nothing can be said */
+
+/* blame.c: after a run that stopped at the element's last launch or copy. */
+void blame_arm(struct engine *e);
+void blame_collect(struct engine *e);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/extension_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "zluda_core/extension.h"
+
+/* A library of another version may have fewer members. */
+#define HAS(x, member) \
+	((x) && (x)->size >= offsetof(struct cutrace_extension, member) + sizeof((x)->member) && (x)->member)
+
+static const struct cutrace_extension *extension(struct engine *e)
+{
+	return (const struct cutrace_extension *)e->drv.ext;
+}
+
+void extension_find(struct driver *drv)
+{
+	static const struct {
+		char bytes[16];
+	} uuid = {{'c', 'u', 't', 'r', 'a', 'c', 'e', ' ', 'e', 'x', 't', 'e', 'n', 's', 'i', 1}};
+	const char *off =
+		getenv("CUTRACE_REPLAY_NO_EXTENSION"); /* a test aid: our library as a foreign one */
+	const void *x = NULL;
+
+	drv->ext = NULL;
+	if ((!off || !*off || *off == '0') &&
+	    !driver_plain(drv, "cuGetExportTable", 2, word(&x), word(&uuid)))
+		drv->ext = x;
+}
+
+bool extension_place(struct engine *e, uint64_t address)
+{
+	const struct cutrace_extension *x = extension(e);
+
+	return HAS(x, place_next) && x->place_next(address) == 0;
+}
+
+void extension_place_globals(struct engine *e, uint64_t load_call)
+{
+	const struct cutrace_extension *x = extension(e);
+	const char **names;
+	uint64_t *addresses;
+	unsigned n;
+
+	if (!HAS(x, place_module_globals))
+		return;
+	n = plan_globals_of(e, load_call, &names, &addresses);
+	if (n)
+		x->place_module_globals(n, names, addresses);
+	free(names);
+	free(addresses);
+}
+
+uint64_t extension_launch_count(struct engine *e)
+{
+	const struct cutrace_extension *x = extension(e);
+
+	return HAS(x, launch_count) ? x->launch_count() : 0;
+}
+
+bool extension_last_fault(struct engine *e, struct extension_fault *out)
+{
+	const struct cutrace_extension *x = extension(e);
+	struct dev_fault f;
+
+	memset(out, 0, sizeof(*out));
+	if (!HAS(x, last_fault) || x->last_fault(&f))
+		return false;
+	snprintf(out->kernel, sizeof(out->kernel), "%s", f.kernel);
+	snprintf(out->message, sizeof(out->message), "%s", f.message);
+	return true;
+}
+
+bool extension_watch(struct engine *e, uint64_t address, unsigned bytes)
+{
+	const struct cutrace_extension *x = extension(e);
+	char value[64];
+
+	snprintf(value, sizeof(value), "0x%llx:%u", (unsigned long long)address, bytes);
+	return HAS(x, set_control) && x->set_control("watch", value) == 0;
+}
+
+bool extension_watch_result(struct engine *e, struct extension_hit *out)
+{
+	const struct cutrace_extension *x = extension(e);
+	struct dev_watch_hit hit;
+
+	memset(out, 0, sizeof(*out));
+	if (!HAS(x, watch_result) || x->watch_result(&hit))
+		return false;
+	out->launch = hit.launch_id;
+	out->line = hit.line;
+	snprintf(out->kernel, sizeof(out->kernel), "%s", hit.kernel);
+	snprintf(out->text, sizeof(out->text), "%s", hit.ptx);
+	snprintf(out->source, sizeof(out->source), "%s", hit.source);
+	memcpy(out->block, hit.block, sizeof(out->block));
+	memcpy(out->thread, hit.thread, sizeof(out->thread));
+	return true;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel launches. The recorded parameter block goes to the driver as one packed buffer, so a launch can be
+ * repeated without knowing the kernel's parameters; they are needed only where pointers have to be rewritten.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+/* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE of cuLaunchKernel's `extra`. */
+enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
+
+struct params {
+	uint8_t *bytes;
+	size_t size;
+};
+
+static int param_of(const struct api_func *f, enum api_payload payload)
+{
+	for (unsigned p = 0; p < f->nparams; p++)
+		if (f->params[p].payload == payload)
+			return (int)p;
+	return -1;
+}
+
+static bool load_params(struct engine *e, struct call *c, const struct trace_launch *l, struct params *out)
+{
+	struct diag d = DIAG_INIT;
+	void *bytes;
+
+	memset(out, 0, sizeof(*out));
+	if (!l->params)
+		return true;
+	bytes = trace_buffer_load(e->trace, l->params, &out->size, &d);
+	out->bytes = bytes ? arena_alloc(&c->arena, out->size + 16, 16) : NULL;
+	if (out->bytes)
+		memcpy(out->bytes, bytes, out->size);
+	free(bytes);
+	if (!out->bytes)
+		c->refused = arena_printf(&c->arena, "its parameters can't be read: %s", d.what);
+	return out->bytes != NULL;
+}
+
+/* A typed pointer is rewritten as such; inside a struct passed by value any aligned word may be one; a
+ * scalar never is. Without a description every aligned word may be. */
+static void rewrite_params(struct engine *e, const struct trace_kernel *k, struct params *p)
+{
+	struct addresses *a = &e->addresses;
+
+	if (!a->nmoved)
+		return;
+	if (!k || !k->nparams)
+		a->rewritten_words += addresses_rewrite(a, p->bytes, p->size);
+	for (unsigned i = 0; k && i < k->nparams; i++) {
+		const struct trace_kernel_param *q = &k->params[i];
+
+		if (q->bytes < 8 || q->offset > p->size || q->bytes > p->size - q->offset)
+			continue;
+		/* A 64-bit number may be an address that the kernel converts (cvta): nothing but its value
+		 * tells. */
+		if (q->is_pointer || q->bytes == 8)
+			a->rewritten_params += addresses_rewrite(a, p->bytes + q->offset, 8);
+		else
+			a->rewritten_words += addresses_rewrite(a, p->bytes + q->offset, q->bytes);
+	}
+}
+
+/* Which allocations the kernel writes, and as what type: comparisons of later copies need it. */
+static void note_access(struct engine *e, const struct call *c, const struct trace_launch *l,
+			const struct trace_kernel *k, const struct params *recorded)
+{
+	for (unsigned i = 0; k && i < k->nparams; i++) {
+		const struct trace_kernel_param *q = &k->params[i];
+		struct address_range *r;
+		uint64_t w;
+
+		if (!q->is_pointer || q->bytes != 8 || q->offset > recorded->size ||
+		    recorded->size - q->offset < 8)
+			continue;
+		memcpy(&w, recorded->bytes + q->offset, 8);
+		r = addresses_find(&e->addresses, w);
+		if (!r)
+			continue;
+		if (q->is_written) {
+			r->writer_call = c->rec->id;
+			r->writer_kernel = l->kernel;
+		}
+		if (q->elem_type && (q->is_written || !r->elem_type[0]))
+			snprintf(r->elem_type, sizeof(r->elem_type), "%s", q->elem_type);
+	}
+}
+
+static bool pass_by_pointers(struct call *c, const struct trace_kernel *k, const struct params *p, int slot)
+{
+	void **v;
+
+	if (!p->size)
+		return true;
+	if (!k || !k->nparams) {
+		c->refused = "it takes parameters one by one, and the kernel's parameters are not known";
+		return false;
+	}
+	v = arena_array(&c->arena, k->nparams, sizeof(*v));
+	for (unsigned i = 0; v && i < k->nparams; i++) {
+		if (k->params[i].offset > p->size || k->params[i].bytes > p->size - k->params[i].offset) {
+			c->refused = "the recorded parameter block is shorter than the kernel's parameters";
+			return false;
+		}
+		v[i] = p->bytes + k->params[i].offset;
+	}
+	c->args[slot] = word(v);
+	return v != NULL;
+}
+
+static bool pass_packed(struct call *c, const struct params *p, int slot)
+{
+	uint64_t *extra = arena_array(&c->arena, 8, sizeof(*extra));
+
+	if (!p->size)
+		return true;
+	if (!extra)
+		return false;
+	extra[5] = p->size;
+	extra[0] = EXTRA_POINTER;
+	extra[1] = word(p->bytes);
+	extra[2] = EXTRA_SIZE;
+	extra[3] = word(&extra[5]);
+	extra[4] = EXTRA_END;
+	c->args[slot] = word(extra);
+	return true;
+}
+
+static bool bind_params(struct engine *e, struct call *c, const struct trace_launch *l,
+			const struct trace_kernel *k)
+{
+	int extra = param_of(c->f, API_PAYLOAD_EXTRA), pointers = param_of(c->f, API_PAYLOAD_PARAMS);
+	struct params p, recorded;
+
+	if (!load_params(e, c, l, &p))
+		return false;
+	if (!p.size && k && k->param_bytes) {
+		c->refused = "its parameters were not recorded";
+		return false;
+	}
+	recorded.size = p.size;
+	recorded.bytes = arena_alloc(&c->arena, p.size + 1, 16);
+	if (!recorded.bytes)
+		return false;
+	if (p.size)
+		memcpy(recorded.bytes, p.bytes, p.size);
+	note_access(e, c, l, k, &recorded);
+	rewrite_params(e, k, &p);
+	if (extra >= 0)
+		return pass_packed(c, &p, extra);
+	return pointers < 0 || pass_by_pointers(c, k, &p, pointers);
+}
+
+static void after_launch(struct engine *e, struct call *c, const struct trace_launch *l)
+{
+	uint64_t id = extension_launch_count(e);
+
+	e->counts.launches++;
+	e->last_launch = c->rec->id;
+	e->last_kernel = l->kernel;
+	map_set(&e->launch_ids, id ? id : e->counts.launches, c->rec->id);
+}
+
+void launch_replay(struct engine *e, struct call *c)
+{
+	struct trace_launch l;
+	const struct trace_kernel *k;
+	const char *why;
+	bool known = trace_launch_get(e->trace, c->rec->id, &l) == 0;
+
+	if (!known)
+		memset(&l, 0, sizeof(l));
+	k = l.kernel ? trace_kernel(e->trace, l.kernel) : NULL;
+	why = k ? module_missing(e, k->module) : NULL;
+	if (why) {
+		c->refused = why;
+		return;
+	}
+	if (!known && (param_of(c->f, API_PAYLOAD_PARAMS) >= 0 || param_of(c->f, API_PAYLOAD_EXTRA) >= 0)) {
+		c->refused = "its parameters were not recorded";
+		return;
+	}
+	if (!strcmp(c->f->base, "cuLaunchCooperativeKernelMultiDevice")) {
+		c->refused = "launches on several devices at once are not replayed";
+		return;
+	}
+	if (!call_rebuild(e, c) || !bind_params(e, c, &l, k))
+		return;
+	call_issue(e, c);
+	if (!c->refused && !c->result)
+		after_launch(e, c, &l);
+}

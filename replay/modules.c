@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls that load code. Whatever the program used (a file, a fatbin behind a wrapper, the runtime's private
+ * table), the recorded image is handed over by cuModuleLoadData or cuLibraryLoadData, without the program's
+ * just-in-time options: they name buffers of the program. A target that can't take an image makes that
+ * module's launches opaque; each of them then says why.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+#include "replay/extension_client.h"
+
+#define FATBIN_MAGIC  0xba55ed50u
+#define WRAPPER_MAGIC 0x466243b1u
+
+/* What cuLibraryLoadData gets for a fatbin: the struct that nvcc puts around it. */
+struct fatbin_wrapper {
+	uint32_t magic, version;
+	const void *fatbin;
+	void *more;
+};
+
+bool module_is_load(const struct call *c)
+{
+	/* cuLinkAddData and cuLinkAddFile take images too, but as input of a link. */
+	return c->image.buffer && (!c->f || strncmp(c->f->name, "cuLink", 6));
+}
+
+const void *module_image(struct engine *e, uint64_t buffer, size_t *bytes, struct diag *d)
+{
+	uint64_t kept;
+	void *p;
+
+	if (map_get(&e->image_copies, buffer, &kept)) {
+		*bytes = (size_t)trace_buffer_bytes(e->trace, buffer);
+		return (const void *)(uintptr_t)kept;
+	}
+	p = trace_buffer_load(e->trace, buffer, bytes, d);
+	if (p)
+		map_set(&e->image_copies, buffer, word(p));
+	return p;
+}
+
+static void *engine_alloc_wrapper(struct engine *e, const void *image)
+{
+	struct fatbin_wrapper *w = arena_zalloc(&e->arena, sizeof(*w));
+
+	if (w)
+		*w = (struct fatbin_wrapper){WRAPPER_MAGIC, 1, image, NULL};
+	return w;
+}
+
+static const char *describe_image(struct engine *e, const struct call *c)
+{
+	const struct trace_image *i = trace_image(e->trace, c->image.buffer);
+
+	return i && i->archs && *i->archs ? i->archs : i && i->kind ? i->kind : "unknown code";
+}
+
+static void note_missing(struct engine *e, struct call *c)
+{
+	char **grown = realloc(e->reasons, (e->nreasons + 1) * sizeof(*grown)), *why;
+
+	if (!grown)
+		return;
+	e->reasons = grown;
+	if (asprintf(&why, "its module (call %llu: %s) could not be loaded on this driver: %s",
+		     (unsigned long long)c->rec->id, describe_image(e, c), driver_error_name(c->result)) < 0)
+		return;
+	e->reasons[e->nreasons] = why;
+	map_set(&e->missing_modules, c->rec->id, e->nreasons++);
+	engine_say(e, c->rec->id, "warning", "%s: %s; launches of its kernels are not replayed", c->name,
+		   why + 4 /* "module ..." */);
+}
+
+/* CUmodule or CUlibrary that the call gave the program. */
+static bool recorded_handle(struct engine *e, struct call *c, uint64_t *handle, bool *is_library)
+{
+	const struct trace_module *row = plan_module_created(e, c->rec->id);
+
+	*is_library = c->f && !strncmp(c->f->name, "cuLibrary", 9);
+	if (row) {
+		*handle = row->handle;
+		*is_library = row->is_library;
+		return true;
+	}
+	return c->f && call_recorded_out(e, c, 0, handle);
+}
+
+static int64_t load(struct engine *e, const void *image, bool is_library, uint64_t *live)
+{
+	const struct api_func *f = api_func_find("cuLibraryLoadData");
+	/* library, code, and options, values, counts of both kinds: none */
+	uint64_t args[8] = {word(live)};
+	uint32_t magic;
+
+	memcpy(&magic, image, sizeof(magic));
+	if (!is_library)
+		return driver_plain(&e->drv, "cuModuleLoadData", 2, word(live), word(image));
+	if (magic == FATBIN_MAGIC)
+		image = engine_alloc_wrapper(e, image);
+	args[1] = word(image);
+	if (!f || !driver_function(&e->drv, f))
+		return 500;
+	return (int32_t)driver_call(driver_function(&e->drv, f), f, args);
+}
+
+void module_replay(struct engine *e, struct call *c)
+{
+	uint64_t handle = 0, live = 0;
+	struct diag d = DIAG_INIT;
+	bool is_library;
+	size_t bytes = 0;
+	const void *image = module_image(e, c->image.buffer, &bytes, &d);
+
+	if (!image || bytes < 4) {
+		c->refused = arena_printf(&c->arena, "its image can't be read: %s", d.what);
+		return;
+	}
+	if (!contexts_enter(e, c->thread)) {
+		c->refused = "its context could not be made";
+		return;
+	}
+	recorded_handle(e, c, &handle, &is_library);
+	extension_place_globals(e, c->rec->id);
+	c->result = load(e, image, is_library, &live);
+	e->counts.issued++;
+	if (c->result) {
+		if (!c->rec->result)
+			note_missing(e, c);
+		return;
+	}
+	handles_set(&e->handles, is_library ? e->handles.library_kind : e->handles.module_kind, handle, live);
+}
+
+const char *module_missing(struct engine *e, uint64_t id)
+{
+	const struct trace_module *m = plan_module(e, id);
+	uint64_t i;
+
+	while (m) {
+		if (map_get(&e->missing_modules, m->created, &i))
+			return e->reasons[i];
+		m = m->parent && m->parent != m->id ? plan_module(e, m->parent) : NULL;
+	}
+	return NULL;
+}

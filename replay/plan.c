@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known before the first call is issued: the recorded allocations and modules of the process, and
+ * whether the trace has things that must be looked for at each call.
+ */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+
+static const char *const kinds[] = {"device", "host", "registered", "managed", "vmm", "global", "pool"};
+
+/* The trace's strings die with the iteration; kinds are few. */
+static const char *kind_literal(const char *kind)
+{
+	for (unsigned i = 0; kind && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i], kind))
+			return kinds[i];
+	return "device";
+}
+
+static int add_allocation(void *ctx, const struct trace_allocation *a)
+{
+	struct engine *e = ctx;
+	struct trace_allocation *rows = e->allocation_rows;
+	size_t n = e->nallocation_rows;
+
+	if (!(n & (n + 1)) || !rows) { /* grows at 0, 1, 3, 7, ... */
+		rows = realloc(rows, (2 * n + 2) * sizeof(*rows));
+		if (!rows)
+			return CUTRACE_ENOMEM;
+		e->allocation_rows = rows;
+	}
+	rows[n] = *a;
+	rows[n].kind = kind_literal(a->kind);
+	e->nallocation_rows = n + 1;
+	return 0;
+}
+
+static int add_module(void *ctx, const struct trace_module *m)
+{
+	struct engine *e = ctx;
+	struct trace_module *rows = realloc(e->module_rows, (e->nmodule_rows + 1) * sizeof(*rows));
+
+	if (!rows)
+		return CUTRACE_ENOMEM;
+	e->module_rows = rows;
+	rows[e->nmodule_rows++] = *m;
+	return 0;
+}
+
+static int64_t query_int(struct engine *e, const char *sql, int64_t otherwise)
+{
+	sqlite3_stmt *st;
+	int64_t v = otherwise;
+
+	if (sqlite3_prepare_v2(trace_db(e->trace), sql, -1, &st, NULL) != SQLITE_OK)
+		return otherwise;
+	if (sqlite3_step(st) == SQLITE_ROW)
+		v = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return v;
+}
+
+/* ---- variables ---------------------------------------------------------- */
+
+struct plan_global {
+	uint64_t call, module, address;
+	const char *name;
+};
+
+static const char *recorded_name(struct engine *e, uint64_t call, uint64_t address)
+{
+	if (trace_memory_load(e->memory[0], call, 0))
+		return NULL;
+	for (size_t n = 1; n < 4096; n++) {
+		const char *s = trace_memory_read(e->memory[0], address, n);
+
+		if (!s)
+			return NULL;
+		if (!s[n - 1])
+			return arena_strdup(&e->arena, s);
+	}
+	return NULL;
+}
+
+static void add_global(struct engine *e, const struct plan_global *g)
+{
+	struct plan_global *rows = realloc(e->globals, (e->nglobals + 1) * sizeof(*rows));
+
+	if (!rows)
+		return;
+	e->globals = rows;
+	rows[e->nglobals++] = *g;
+}
+
+/* (dptr, bytes, module or library, name). Where a module's variables lie is decided when it is loaded, what
+ * the recorded addresses were is only seen when the program asked for them. */
+static void find_globals(struct engine *e)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(trace_db(e->trace),
+			   "SELECT c.id, c.a2, c.a3, c.o0 FROM call c JOIN thread t ON t.id = c.thread WHERE "
+			   "t.process = ? AND"
+			   " c.func IN (SELECT id FROM function WHERE name IN ('cuModuleGetGlobal_v2', "
+			   "'cuLibraryGetGlobal',"
+			   " 'cuLibraryGetManaged')) AND c.result = 0 AND c.o0 IS NOT NULL ORDER BY c.id",
+			   -1, &st, NULL);
+	if (!st)
+		return;
+	sqlite3_bind_int64(st, 1, e->process);
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		struct plan_global g = {.call = (uint64_t)sqlite3_column_int64(st, 0),
+					.module = (uint64_t)sqlite3_column_int64(st, 1),
+					.address = (uint64_t)sqlite3_column_int64(st, 3)};
+
+		g.name = recorded_name(e, g.call, (uint64_t)sqlite3_column_int64(st, 2));
+		if (g.name)
+			add_global(e, &g);
+	}
+	sqlite3_finalize(st);
+}
+
+unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***names, uint64_t **addresses)
+{
+	const struct trace_module *m = plan_module_created(e, load_call);
+	unsigned n = 0;
+
+	*names = calloc(e->nglobals + 1, sizeof(**names));
+	*addresses = calloc(e->nglobals + 1, sizeof(**addresses));
+	for (size_t i = 0; m && *names && *addresses && i < e->nglobals; i++) {
+		const struct plan_global *g = &e->globals[i];
+
+		if (g->module != m->handle || g->call < load_call || (m->destroyed && g->call > m->destroyed))
+			continue;
+		(*names)[n] = g->name;
+		(*addresses)[n++] = g->address;
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------------- */
+
+int plan_make(struct engine *e, struct diag *d)
+{
+	if (trace_allocations(e->trace, e->process, add_allocation, e) < 0 ||
+	    trace_modules(e->trace, e->process, add_module, e) < 0)
+		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path,
+				"cannot read its allocations and modules");
+	e->last_call = (uint64_t)query_int(e, "SELECT max(id) FROM call", 0);
+	e->has_host_writes = query_int(e, "SELECT EXISTS (SELECT 1 FROM host_write)", 0) != 0;
+	find_globals(e);
+	return 0;
+}
+
+void plan_free(struct engine *e)
+{
+	free(e->globals);
+	free(e->allocation_rows);
+	free(e->module_rows);
+}
+
+/* Rows are in order of creation. */
+const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, uint64_t base)
+{
+	size_t lo = 0, hi = e->nallocation_rows;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (e->allocation_rows[mid].created < call)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < e->nallocation_rows && e->allocation_rows[lo].created == call; lo++)
+		if (e->allocation_rows[lo].base == base)
+			return &e->allocation_rows[lo];
+	return NULL;
+}
+
+const struct trace_module *plan_module_created(struct engine *e, uint64_t call)
+{
+	for (size_t i = 0; i < e->nmodule_rows; i++)
+		if (e->module_rows[i].created == call)
+			return &e->module_rows[i];
+	return NULL;
+}
+
+const struct trace_module *plan_module(struct engine *e, uint64_t id)
+{
+	for (size_t i = 0; i < e->nmodule_rows; i++)
+		if (e->module_rows[i].id == id)
+			return &e->module_rows[i];
+	return NULL;
+}
+
+bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device)
+{
+	sqlite3_stmt *st;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(trace_db(e->trace),
+			       "SELECT device FROM context WHERE process = ? AND handle = ?", -1, &st,
+			       NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_int64(st, 1, e->process);
+	sqlite3_bind_int64(st, 2, (sqlite3_int64)recorded);
+	if (sqlite3_step(st) == SQLITE_ROW) {
+		*device = (uint64_t)sqlite3_column_int64(st, 0);
+		found = true;
+	}
+	sqlite3_finalize(st);
+	return found;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * replay: issues a recorded trace's calls again, as an ordinary client of whichever libcuda.so.1 it is
+ * given, and compares what comes back with what was recorded. This header is what commands and tests use; the
+ * module's inside is replay/engine.h. The trace is only read; results go into a database of their own
+ * (result.c).
+ */
+#ifndef CUTRACE_REPLAY_H
+#define CUTRACE_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "replay/compare.h"
+
+/* Exit status, as everywhere in cutrace. */
+enum replay_exit { REPLAY_MATCH = 0, REPLAY_DIFFERS = 1, REPLAY_USAGE = 2, REPLAY_COULD_NOT = 125 };
+
+struct replay_options {
+	const char *trace_path;
+	const char *driver;      /* path of another libcuda.so.1; NULL: ours */
+	const char *device;      /* for our libcuda.so.1: "interp" */
+	const char *result_path; /* NULL: a temporary file that is removed */
+	const char *inject;      /* "KERNEL:PTXLINE:BIT", a test aid of our devices */
+	struct compare_limits limits;
+	uint64_t stop_at; /* last call to issue; 0 = all */
+	bool json, verbose, quiet;
+	bool verify_addresses; /* replay again at a second base when addresses were translated */
+};
+
+/* Replays all recorded processes and returns an enum replay_exit. The report goes to stdout, progress and
+ * problems to stderr. */
+int replay_run(const struct replay_options *opt);
+
+/* `cutrace replay`; argv[0] is the sub-command's name. */
+int cmd_replay(int argc, char **argv);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A replay as a whole: one child process for each recorded process, one after the other, each with a driver
+ * of its own; a further run per trace where the first difference needs its PTX line, or a translation its
+ * proof. All of them write into one result database, from which the report is made.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "replay/engine.h"
+
+#define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
+
+struct run {
+	struct session *s;
+	uint32_t process;
+	unsigned pass;
+	const struct blame_request *blame;
+	const char *va_base;
+	FILE *results;
+};
+
+/* ---- progress ----------------------------------------------------------- */
+
+static struct timespec progress_start, progress_last;
+
+static double seconds_since(const struct timespec *t)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
+}
+
+static int show_progress(uint64_t call, uint64_t last)
+{
+	double elapsed, part = last ? (double)call / (double)last : 1;
+
+	if (seconds_since(&progress_last) < 0.2)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &progress_last);
+	elapsed = seconds_since(&progress_start);
+	fprintf(stderr, "\rreplay: %5.1f %%, call %llu of %llu", 100 * part, (unsigned long long)call,
+		(unsigned long long)last);
+	if (part > 0.01)
+		fprintf(stderr, ", %.0f s left ", elapsed / part - elapsed);
+	return 0;
+}
+
+static void end_progress(void)
+{
+	if (progress_last.tv_sec != progress_start.tv_sec || progress_last.tv_nsec != progress_start.tv_nsec)
+		fputs("\r\033[K", stderr);
+}
+
+/* ---- one process -------------------------------------------------------- */
+
+static void write_counts(struct engine *e)
+{
+	const struct counts *c = &e->counts;
+	const struct {
+		const char *what;
+		uint64_t n;
+	} rows[] = {
+		{"calls", c->calls},
+		{"issued", c->issued},
+		{"skipped", c->skipped},
+		{"nested", c->nested},
+		{"in_flight", c->in_flight},
+		{"foreign", c->foreign},
+		{"refused", c->refused},
+		{"launches", c->launches},
+		{"launches_refused", c->launches_refused},
+		{"hashes", c->hashes},
+		{"copies", c->copies},
+		{"faults", c->faults},
+		{"failed_skipped", c->failed_skipped},
+		{"result_differs", c->result_differs},
+		{"rewritten_params", e->addresses.rewritten_params},
+		{"rewritten_words", e->addresses.rewritten_words},
+		{"tainted", e->tainted},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		result_count(e->out, rows[i].what, rows[i].n);
+}
+
+static void write_target(struct engine *e)
+{
+	char version[32];
+
+	snprintf(version, sizeof(version), "%d.%d", e->drv.version / 1000, e->drv.version % 1000 / 10);
+	result_meta(e->out, "driver", e->drv.path);
+	result_meta(e->out, "driver_version", version);
+}
+
+static void set_environment(const struct run *r)
+{
+	const struct replay_options *o = r->s->opt;
+
+	if (o->device)
+		setenv("CUTRACE_DEVICE", o->device, 1);
+	if (o->inject)
+		setenv("CUTRACE_INJECT", o->inject, 1);
+	if (r->va_base)
+		setenv("CUTRACE_VA_BASE", r->va_base, 1);
+	setenv("CUTRACE_DETERMINISTIC", "1", 0);
+	unsetenv("LD_AUDIT"); /* a recorder around the replayer is for the replayer, not for what it forks */
+}
+
+static int run_engine(const struct run *r, struct engine *e, struct diag *d)
+{
+	int rc = result_open(&e->out, r->s->result_path, false, d);
+
+	if (rc)
+		return rc;
+	result_scope(e->out, r->process, r->pass);
+	if (r->blame)
+		result_mute(e->out);
+	rc = engine_init(e, r->s->driver_path, d);
+	if (rc)
+		return rc;
+	if (!r->blame)
+		write_target(e);
+	if (r->blame)
+		blame_arm(e);
+	rc = engine_run(e, d);
+	if (rc)
+		return rc;
+	if (r->blame)
+		blame_collect(e);
+	else
+		write_counts(e);
+	return 0;
+}
+
+/* In the child. Problems are handed to the parent as a diagnostic row where the database works, else on
+ * stderr. */
+static int child(const struct run *r)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	struct diag d = DIAG_INIT;
+	int rc;
+
+	if (!e)
+		return REPLAY_COULD_NOT;
+	set_environment(r);
+	e->opt = r->s->opt;
+	e->process = r->process;
+	e->pass = r->pass;
+	e->blame = r->blame;
+	e->results = r->results;
+	if (!r->blame && r->s->show_progress)
+		e->progress = show_progress;
+	rc = run_engine(r, e, &d);
+	if (rc && e->out && !r->blame) {
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s%s", d.where, d.where[0] ? ": " : "", d.what);
+		result_diagnostic(e->out, 0, "fatal", text);
+	} else if (rc && !e->out) {
+		diag_print(&d, stderr);
+	}
+	if (e->results)
+		fflush(e->results);
+	result_close(e->out);
+	/* Without engine_free and exit handlers: the driver's threads may still run. */
+	fflush(NULL);
+	_exit(rc ? REPLAY_COULD_NOT : 0);
+}
+
+static void note_death(struct session *s, const struct run *r, int status)
+{
+	struct result_db *db;
+	struct diag d = DIAG_INIT;
+	char text[256];
+
+	if (r->blame || result_open(&db, s->result_path, false, &d))
+		return;
+	result_scope(db, r->process, r->pass);
+	snprintf(text, sizeof(text), "the replaying process ended by signal %d (%s) inside the driver",
+		 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	result_diagnostic(db, 0, "fatal", text);
+	result_close(db);
+}
+
+static int run_process(struct run *r)
+{
+	pid_t pid;
+	int status = 0;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return diag_set(&r->s->error, CUTRACE_EIO, "", "cannot fork: %s", strerror(errno));
+	if (!pid)
+		_exit(child(r));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		note_death(r->s, r, status);
+	return 0;
+}
+
+/* ---- which processes ---------------------------------------------------- */
+
+struct recorded {
+	uint32_t *ids;
+	unsigned n;
+	char uuid[64];
+	bool closed;
+};
+
+/* Processes that made calls. */
+static int list_processes(struct session *s, struct recorded *out)
+{
+	struct trace *t;
+	sqlite3_stmt *st = NULL;
+	const char *uuid;
+	int rc = trace_open(&t, s->opt->trace_path, &s->error);
+
+	if (rc)
+		return rc;
+	memset(out, 0, sizeof(*out));
+	uuid = trace_meta_text(t, "uuid");
+	snprintf(out->uuid, sizeof(out->uuid), "%s", uuid ? uuid : "");
+	out->closed = trace_meta_int(t, "closed", 0) == 1;
+	sqlite3_prepare_v2(
+		trace_db(t),
+		"SELECT id FROM process p WHERE EXISTS (SELECT 1 FROM thread t WHERE t.process = p.id AND"
+		" EXISTS (SELECT 1 FROM call WHERE call.thread = t.id)) ORDER BY id",
+		-1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW) {
+		uint32_t *grown = realloc(out->ids, (out->n + 1) * sizeof(*grown));
+
+		if (!grown)
+			break;
+		out->ids = grown;
+		grown[out->n++] = (uint32_t)sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	trace_close(t);
+	return 0;
+}
+
+/* ---- the result database ------------------------------------------------ */
+
+static int make_result(struct session *s, const struct recorded *rec)
+{
+	struct result_db *db;
+	char limits[160];
+	const struct compare_limits *l = &s->opt->limits;
+	int rc;
+
+	unlink(s->result_path);
+	rc = result_open(&db, s->result_path, true, &s->error);
+	if (rc)
+		return rc;
+	result_meta(db, "trace", s->opt->trace_path);
+	result_meta(db, "uuid", rec->uuid);
+	result_meta(db, "closed", rec->closed ? "1" : "0");
+	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
+	if (s->opt->inject)
+		result_meta(db, "inject", s->opt->inject);
+	if (l->has_ulp) {
+		snprintf(limits, sizeof(limits), "%llu", (unsigned long long)l->ulp);
+		result_meta(db, "ulp", limits);
+	}
+	if (l->has_tol) {
+		snprintf(limits, sizeof(limits), "%g", l->rtol);
+		result_meta(db, "rtol", limits);
+		snprintf(limits, sizeof(limits), "%g", l->atol);
+		result_meta(db, "atol", limits);
+	}
+	result_close(db);
+	return 0;
+}
+
+static int choose_result_path(struct session *s)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	if (s->opt->result_path) {
+		snprintf(s->result_path, sizeof(s->result_path), "%s", s->opt->result_path);
+		return 0;
+	}
+	snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	fd = mkstemp(s->result_path);
+	if (fd < 0)
+		return diag_set(&s->error, CUTRACE_EIO, s->result_path, "cannot create: %s", strerror(errno));
+	close(fd);
+	s->result_is_temporary = true;
+	return 0;
+}
+
+/* ---- the line that stored it -------------------------------------------- */
+
+static bool read_request(sqlite3 *db, const char *sql, struct blame_request *b, uint32_t *process)
+{
+	sqlite3_stmt *st = NULL;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+		const char *elem = (const char *)sqlite3_column_text(st, 6);
+
+		*process = (uint32_t)sqlite3_column_int64(st, 0);
+		b->verdict = (uint64_t)sqlite3_column_int64(st, 1);
+		b->live = (uint64_t)sqlite3_column_int64(st, 2);
+		b->address = (uint64_t)sqlite3_column_int64(st, 3);
+		b->stop_at = (uint64_t)sqlite3_column_int64(st, 4);
+		b->launch = (uint64_t)sqlite3_column_int64(st, 5);
+		b->bytes = elem_type_find(elem)->bytes;
+		found = true;
+	}
+	sqlite3_finalize(st);
+	return found;
+}
+
+/* The first differing copy knows the element. When a hash showed the same buffer wrong at an earlier launch,
+ * the replay stops there: that launch is the first wrong one. */
+static void find_store(struct session *s)
+{
+	static const char with_element[] =
+		"SELECT c.process, c.id, c.live, c.address, coalesce(h.call, c.call), coalesce(h.launch, "
+		"c.launch), c.elem_type"
+		" FROM verdict c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
+		"'hash' AND"
+		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
+		"  c.address < base + bytes AND call < c.call)"
+		" WHERE c.kind = 'copy' AND c.grade = 'differs' AND c.pass = 1 ORDER BY c.id LIMIT 1";
+	static const char hash_only[] =
+		"SELECT process, id, NULL, address, call, launch, elem_type FROM verdict"
+		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY id LIMIT 1";
+	struct blame_request b;
+	struct run r = {.s = s, .pass = 1, .blame = &b};
+	struct result_db *db;
+	struct diag d = DIAG_INIT;
+	bool found;
+
+	if (result_open(&db, s->result_path, false, &d))
+		return;
+	found = read_request(result_sqlite(db), with_element, &b, &r.process) ||
+		read_request(result_sqlite(db), hash_only, &b, &r.process);
+	result_close(db);
+	if (found)
+		run_process(&r);
+}
+
+/* ---- two bases ---------------------------------------------------------- */
+
+static bool was_translated(struct session *s)
+{
+	struct result_db *db;
+	sqlite3_stmt *st = NULL;
+	struct diag d = DIAG_INIT;
+	bool yes = false;
+
+	if (result_open(&db, s->result_path, false, &d))
+		return false;
+	if (sqlite3_prepare_v2(result_sqlite(db),
+			       "SELECT EXISTS (SELECT 1 FROM allocation WHERE policy = 'translated')", -1,
+			       &st, NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
+		yes = sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	result_close(db);
+	return yes;
+}
+
+static int replay_all(struct session *s, const struct recorded *rec, unsigned pass, const char *va_base,
+		      FILE *results)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < rec->n && !rc; i++) {
+		struct run r = {
+			.s = s, .process = rec->ids[i], .pass = pass, .va_base = va_base, .results = results};
+
+		rc = run_process(&r);
+	}
+	return rc;
+}
+
+static int verify_addresses(struct session *s, const struct recorded *rec, FILE *results)
+{
+	struct result_db *db;
+	struct diag d = DIAG_INIT;
+	int rc;
+
+	if (!was_translated(s))
+		return 0;
+	fflush(results);
+	rewind(results);
+	rc = replay_all(s, rec, 2, SECOND_BASE, results);
+	if (!rc && !result_open(&db, s->result_path, false, &d)) {
+		result_meta(db, "second_base", SECOND_BASE);
+		result_close(db);
+	}
+	return rc;
+}
+
+int session_run(struct session *s)
+{
+	struct recorded rec = {0};
+	FILE *results = s->opt->verify_addresses ? tmpfile() : NULL;
+	int rc = list_processes(s, &rec);
+
+	if (!rc && s->opt->verify_addresses && !results)
+		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
+			      strerror(errno));
+	if (!rc)
+		rc = choose_result_path(s);
+	if (!rc)
+		rc = make_result(s, &rec);
+	clock_gettime(CLOCK_MONOTONIC, &progress_start);
+	progress_last = progress_start;
+	if (!rc)
+		rc = replay_all(s, &rec, 1, NULL, results);
+	if (s->show_progress)
+		end_progress();
+	if (!rc && results)
+		rc = verify_addresses(s, &rec, results);
+	if (!rc && !s->opt->stop_at)
+		find_store(s);
+	if (results)
+		fclose(results);
+	free(rec.ids);
+	return rc;
+}
