@@ -146,6 +146,9 @@ struct device_ops {
 	int (*control)(struct device *dev, const char *key, const char *value, struct diag *d);
 	/* Last store (or atomic) that hit the watched address: false when none. */
 	bool (*watch_result)(struct device *dev, struct dev_watch_hit *out);
+	/* The value of a pointer to function `func` (index in the module): initialisers of variables may hold one.
+	 * NULL when the device has no function pointers. */
+	uint64_t (*func_address)(struct device *dev, struct dev_module *m, uint32_t func);
 };
 
 /* Answer to a watch: who stored to the address last. */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Device addresses: who owns which. One window for all devices (they share a unified address space), handed out
+ * first-fit by address, so that the same calls give the same addresses in every run. The host's address space is
+ * reserved alongside, in growing steps, so that nothing of the program's lies at an address that a device uses; where
+ * that fails (ulimit -v, a sanitizer's shadow) the addresses are used all the same: the device translates them.
+ *
+ * An allocation is aligned to 512 bytes and followed by a gap of at least 256, which is nobody's: a kernel that runs off the
+ * end of a buffer faults, and does not silently write the next one. From 1 MiB on it starts at a multiple of 2 MiB, as on
+ * NVIDIA's driver; smaller ones are packed between.
+ */
+#include "core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WINDOW_BYTES (336ull << 30)
+#define RESERVE_STEP (1ull << 30)
+#define MIN_ALIGN    512ull
+#define MIN_GAP	     256ull
+#define LARGE_BYTES  (1ull << 20)
+#define LARGE_ALIGN  (2ull << 20)
+#define HOST_PAGE    4096ull
+
+static struct {
+	pthread_mutex_t lock;
+	struct range **ranges; /* ascending, disjoint */
+	size_t n, cap;
+	uint64_t lowest_gap;   /* no free address of the window below */
+	uint64_t reserved_end; /* host pages up to here were tried */
+	struct { uint64_t begin, end; } failed[64]; /* steps that could not be reserved */
+	unsigned nfailed;
+} as = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t round_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static uint64_t window_begin(void)
+{
+	return options.va_base;
+}
+
+static uint64_t window_end(void)
+{
+	return options.va_base + WINDOW_BYTES;
+}
+
+/* Index of the first range that ends after addr. */
+static size_t first_after(uint64_t addr)
+{
+	size_t lo = 0, hi = as.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (as.ranges[mid]->addr + as.ranges[mid]->span <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool is_free(uint64_t addr, uint64_t span)
+{
+	size_t i = first_after(addr);
+
+	return addr + span > addr && (i == as.n || as.ranges[i]->addr >= addr + span);
+}
+
+/* First fit; 0 = the window is full. */
+static uint64_t search(uint64_t span, uint64_t align)
+{
+	uint64_t at = as.lowest_gap > window_begin() ? as.lowest_gap : window_begin();
+	size_t i = first_after(at);
+
+	for (at = round_up(at, align);; i++) {
+		if (span > window_end() - at || at > window_end())
+			return 0;
+		if (i == as.n || as.ranges[i]->addr >= at + span)
+			return at;
+		if (as.ranges[i]->addr + as.ranges[i]->span > at)
+			at = round_up(as.ranges[i]->addr + as.ranges[i]->span, align);
+	}
+}
+
+static bool insert(struct range *r)
+{
+	size_t i = first_after(r->addr);
+
+	if (as.n == as.cap) {
+		size_t cap = as.cap ? as.cap * 2 : 256;
+		struct range **bigger = realloc(as.ranges, cap * sizeof(*bigger));
+
+		if (!bigger)
+			return false;
+		as.ranges = bigger;
+		as.cap = cap;
+	}
+	memmove(as.ranges + i + 1, as.ranges + i, (as.n - i) * sizeof(*as.ranges));
+	as.ranges[i] = r;
+	as.n++;
+	if (r->addr == as.lowest_gap)
+		as.lowest_gap = r->addr + r->span;
+	return true;
+}
+
+/* Keeps the host's own mappings out of the window as far as it is used. */
+static void reserve_host(uint64_t end)
+{
+	if (!as.reserved_end)
+		as.reserved_end = window_begin();
+	if (end > window_end())
+		return;
+	while (as.reserved_end < end) {
+		void *want = (void *) as.reserved_end;
+		void *got = mmap(want, RESERVE_STEP, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (got != want) {
+			if (got != MAP_FAILED)
+				munmap(got, RESERVE_STEP);
+			if (as.nfailed < ARRAY_SIZE(as.failed)) {
+				as.failed[as.nfailed].begin = as.reserved_end;
+				as.failed[as.nfailed++].end = as.reserved_end + RESERVE_STEP;
+			}
+			say_verbose("host addresses from %#lx on are in use or can't be reserved (%s)",
+				    (unsigned long) as.reserved_end, strerror(errno));
+		}
+		as.reserved_end += RESERVE_STEP;
+	}
+}
+
+static bool is_reserved(uint64_t addr, uint64_t bytes)
+{
+	if (addr < window_begin() || addr + bytes > as.reserved_end)
+		return false;
+	for (unsigned i = 0; i < as.nfailed; i++)
+		if (addr < as.failed[i].end && addr + bytes > as.failed[i].begin)
+			return false;
+	return as.nfailed < ARRAY_SIZE(as.failed);
+}
+
+static bool is_host_kind(enum range_kind kind)
+{
+	return kind == RANGE_HOST || kind == RANGE_MANAGED;
+}
+
+/* Bytes and alignment that a request takes in the address space. */
+static void shape(const struct range_request *req, uint64_t *span, uint64_t *align)
+{
+	*align = req->align > MIN_ALIGN ? req->align : MIN_ALIGN;
+	if (req->kind == RANGE_RESERVED) {
+		*span = req->bytes;
+		return;
+	}
+	if (req->bytes >= LARGE_BYTES && *align < LARGE_ALIGN)
+		*align = LARGE_ALIGN;
+	*span = round_up(req->bytes + MIN_GAP, MIN_ALIGN);
+	if (is_host_kind(req->kind)) {
+		*align = *align > HOST_PAGE ? *align : HOST_PAGE;
+		*span = round_up(req->bytes, HOST_PAGE) + HOST_PAGE;
+	}
+}
+
+/* Where it goes, or 0 with the reason. A placed allocation may come closer to its neighbours than the usual gap. */
+static uint64_t choose(const struct range_request *req, uint64_t *span, CUresult *r)
+{
+	uint64_t align, at;
+
+	shape(req, span, &align);
+	*r = CUDA_SUCCESS;
+	if (req->hint && req->exact) {
+		*span = req->bytes;
+		if (is_free(req->hint, *span))
+			return req->hint;
+		*r = CUDA_ERROR_ALREADY_MAPPED;
+		return 0;
+	}
+	if (req->hint && !options.refuse_addresses && req->hint % align == 0 && is_free(req->hint, *span))
+		return req->hint;
+	at = search(*span, align);
+	if (!at)
+		*r = CUDA_ERROR_OUT_OF_MEMORY;
+	return at;
+}
+
+CUresult range_alloc(const struct range_request *req_in, struct range **out)
+{
+	struct range_request req = *req_in;
+	struct placement *place = &thread_state()->place;
+	struct range *r;
+	CUresult result;
+
+	if (!req.bytes || req.bytes > 1ull << 47)
+		return req.bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+	if (req.placeable && place->next_set) {
+		place->next_set = false;
+		req.hint = place->next;
+		req.exact = true;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r->bytes = req.bytes;
+	r->kind = req.kind;
+	r->gpu = req.gpu;
+	r->ctx = req.ctx;
+	r->id = core_next_id();
+	pthread_mutex_lock(&as.lock);
+	if (!as.lowest_gap)
+		as.lowest_gap = window_begin();
+	r->addr = choose(&req, &r->span, &result);
+	if (!result && !insert(r))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result && r->addr >= window_begin() && r->kind != RANGE_REGISTERED)
+		reserve_host(r->addr + r->span);
+	pthread_mutex_unlock(&as.lock);
+	if (result) {
+		free(r);
+		return result;
+	}
+	*out = r;
+	return CUDA_SUCCESS;
+}
+
+void range_free(struct range *r)
+{
+	pthread_mutex_lock(&as.lock);
+	for (size_t i = first_after(r->addr); i < as.n && as.ranges[i]->addr <= r->addr; i++) {
+		if (as.ranges[i] != r)
+			continue;
+		memmove(as.ranges + i, as.ranges + i + 1, (as.n - i - 1) * sizeof(*as.ranges));
+		as.n--;
+		break;
+	}
+	if (r->addr >= window_begin() && r->addr < as.lowest_gap)
+		as.lowest_gap = r->addr;
+	pthread_mutex_unlock(&as.lock);
+	free(r);
+}
+
+bool range_is_free(uint64_t addr, uint64_t bytes)
+{
+	bool yes;
+
+	pthread_mutex_lock(&as.lock);
+	yes = is_free(addr, bytes);
+	pthread_mutex_unlock(&as.lock);
+	return yes;
+}
+
+struct range *range_find(uint64_t addr)
+{
+	struct range *found = NULL;
+	size_t i;
+
+	pthread_mutex_lock(&as.lock);
+	i = first_after(addr);
+	if (i < as.n && as.ranges[i]->addr <= addr && addr - as.ranges[i]->addr < as.ranges[i]->bytes)
+		found = as.ranges[i];
+	pthread_mutex_unlock(&as.lock);
+	return found;
+}
+
+bool range_contains(const struct range *r, uint64_t addr, uint64_t bytes)
+{
+	return addr >= r->addr && addr - r->addr <= r->bytes && bytes <= r->bytes - (addr - r->addr);
+}
+
+void range_each(struct context *ctx, void (*fn)(struct range *r, void *arg), void *arg)
+{
+	struct range **copy;
+	size_t n = 0;
+
+	pthread_mutex_lock(&as.lock);
+	copy = malloc((as.n + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < as.n; i++)
+		if (!ctx || as.ranges[i]->ctx == ctx)
+			copy[n++] = as.ranges[i];
+	pthread_mutex_unlock(&as.lock);
+	for (size_t i = 0; i < n; i++)
+		fn(copy[i], arg);
+	free(copy);
+}
+
+void *host_pages_map(uint64_t addr, size_t bytes, bool anywhere_ok, bool *reserved)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *p;
+
+	bytes = round_up(bytes, HOST_PAGE);
+	pthread_mutex_lock(&as.lock);
+	*reserved = is_reserved(addr, bytes);
+	pthread_mutex_unlock(&as.lock);
+	p = mmap((void *) addr, bytes, PROT_READ | PROT_WRITE,
+		 flags | (*reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0);
+	if (p == (void *) addr)
+		return p;
+	if (p != MAP_FAILED)
+		munmap(p, bytes);
+	*reserved = false;
+	if (!anywhere_ok)
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void host_pages_unmap(void *p, size_t bytes, bool reserved)
+{
+	bytes = round_up(bytes, HOST_PAGE);
+	if (reserved)
+		mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	else
+		munmap(p, bytes);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a context remembers and tells: flags, limits, configuration, events of its own.
+ */
+#include "core.h"
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	struct context *ctx;
+	CUresult r = context_current(&ctx);
+
+	if (r)
+		return r;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ctx->gpu->ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = context_resolve(handle, &ctx);
+
+	if (r)
+		return r;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ctx->gpu->ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	struct context *ctx;
+	CUresult r = context_current(&ctx);
+
+	if (r)
+		return r;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = ctx->flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+	struct context *ctx;
+	CUresult r = context_current(&ctx);
+
+	if (r)
+		return r;
+	if (flags & ~(unsigned) CU_CTX_FLAGS_MASK)
+		return CUDA_ERROR_INVALID_VALUE;
+	ctx->flags = flags | CU_CTX_MAP_HOST;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+	struct context *ctx;
+	CUresult r = context_resolve(handle, &ctx);
+
+	if (r)
+		return r;
+	if (!id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*id = ctx->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
+{
+	struct context *ctx;
+	CUresult r = context_resolve(handle, &ctx);
+
+	if (r)
+		return r;
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = ctx->api_version;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	return r ? r : context_wait(ctx);
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext handle)
+{
+	struct context *ctx;
+	CUresult r = context_resolve(handle, &ctx);
+
+	return r ? r : context_wait(ctx);
+}
+
+/* ---- limits and configuration -------------------------------------------- */
+
+static bool limit_settable(CUlimit limit)
+{
+	return limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if ((unsigned) limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!limit_settable(limit))
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+		atomic_store(&ctx->gpu->heap_limit, value);
+	ctx->limits[limit] = value;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!value || (unsigned) limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = ctx->limits[limit];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*config = ctx->cache_config;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	ctx->cache_config = config;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*config = ctx->shared_config;
+	return CUDA_SUCCESS;
+}
+
+/* Bank size can't be chosen on devices from 5.0 on: accepted, without effect. */
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	return config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+	struct context *ctx;
+
+	return context_enter(&ctx);
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetExecAffinity(CUexecAffinityParam *param, CUexecAffinityType type)
+{
+	struct context *ctx;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!param || type >= CU_EXEC_AFFINITY_TYPE_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
+/* ---- peers ------------------------------------------------------------------- */
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+	struct context *ctx, *other;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!peer || context_resolve(peer, &other))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+	struct context *ctx, *other;
+	CUresult r = context_enter(&ctx);
+
+	if (r)
+		return r;
+	if (!peer || context_resolve(peer, &other))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The devices that exist, and opening one for the program.
+ */
+#include "core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct device_ops *const devices[] = {
+	&device_interp,
+};
+
+const struct device_ops *device_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (!strcmp(devices[i]->name, name))
+			return devices[i];
+	return NULL;
+}
+
+/* Memory of malloc in kernels. Called from a launch, so no core lock is held. */
+static uint64_t heap_alloc(void *ctx, uint64_t bytes)
+{
+	struct gpu *gpu = ctx;
+	struct range_request req = {.bytes = bytes, .align = 16, .kind = RANGE_HEAP, .gpu = gpu};
+	struct range *r;
+
+	if (!bytes || atomic_load(&gpu->heap_used) + bytes > atomic_load(&gpu->heap_limit))
+		return 0;
+	if (memory_alloc(&req, &r))
+		return 0;
+	atomic_fetch_add(&gpu->heap_used, bytes);
+	return r->addr;
+}
+
+static int heap_free(void *ctx, uint64_t addr)
+{
+	struct gpu *gpu = ctx;
+	struct range *r = range_find(addr);
+
+	if (!r || r->kind != RANGE_HEAP || r->addr != addr)
+		return CUTRACE_EINVAL;
+	atomic_fetch_sub(&gpu->heap_used, r->bytes);
+	memory_free(r);
+	return 0;
+}
+
+static void control(struct gpu *gpu, const char *key, const char *value, const char *variable)
+{
+	struct diag d = DIAG_INIT;
+
+	if (!value)
+		return;
+	if (gpu->ops->control && !gpu->ops->control(gpu->dev, key, value, &d))
+		return;
+	if (d.what[0])
+		say_diag(&d);
+	else
+		say("%s: device %s does not know \"%s\"", variable, gpu->ops->name, key);
+}
+
+CUresult gpu_open(struct gpu *gpu, unsigned physical)
+{
+	struct diag d = DIAG_INIT;
+
+	gpu->ops = device_find(options.device);
+	if (!gpu->ops) {
+		say("CUTRACE_DEVICE names the device \"%s\", which does not exist", options.device);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	gpu->physical = physical;
+	gpu->host = (struct dev_host){gpu, print_append, heap_alloc, heap_free};
+	if (gpu->ops->open(&gpu->dev, physical, options.device_options, &gpu->host, &d)) {
+		say_diag(&d);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	gpu->ops->props(gpu->dev, &gpu->props);
+	gpu_apply_cc(gpu, options.cc ? options.cc : gpu->props.cc_major * 10 + gpu->props.cc_minor);
+	atomic_store(&gpu->heap_limit, 8u << 20);
+	control(gpu, "inject", options.inject, "CUTRACE_INJECT");
+	control(gpu, "deterministic", options.deterministic, "CUTRACE_DETERMINISTIC");
+	control(gpu, "watchdog_ms", options.watchdog_ms, "CUTRACE_WATCHDOG_MS");
+	return CUDA_SUCCESS;
+}
+
+/* How a device's or library's error looks to a program. */
+CUresult result_of(int cutrace_error)
+{
+	switch (cutrace_error) {
+	case CUTRACE_OK: return CUDA_SUCCESS;
+	case CUTRACE_ENOMEM: return CUDA_ERROR_OUT_OF_MEMORY;
+	case CUTRACE_ENOTSUP: return CUDA_ERROR_NOT_SUPPORTED;
+	case CUTRACE_ENOENT: return CUDA_ERROR_NOT_FOUND;
+	case CUTRACE_EIO: return CUDA_ERROR_OPERATING_SYSTEM;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult result_of_fault(enum dev_fault_kind kind)
+{
+	switch (kind) {
+	case DEV_FAULT_NONE: return CUDA_SUCCESS;
+	case DEV_FAULT_ILLEGAL_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+	case DEV_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
+	case DEV_FAULT_ILLEGAL_SPACE: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+	case DEV_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
+	case DEV_FAULT_ILLEGAL_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+	case DEV_FAULT_INVALID_PC: return CUDA_ERROR_INVALID_PC;
+	case DEV_FAULT_TIMEOUT: return CUDA_ERROR_LAUNCH_TIMEOUT;
+	case DEV_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+	case DEV_FAULT_TRAP:
+	case DEV_FAULT_INTERNAL: break;
+	}
+	return CUDA_ERROR_LAUNCH_FAILED;
+}

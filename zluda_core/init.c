@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Initialisation, the driver's version, and what happens at fork and at exit.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct core core = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+
+uint64_t core_next_id(void)
+{
+	return atomic_fetch_add(&core.next_id, 1) + 1;
+}
+
+/* The threads that hold the locks and run the queues don't exist in the child: nothing here can work again.
+ * NVIDIA's driver says CUDA_ERROR_NOT_INITIALIZED too. */
+static void in_child(void)
+{
+	if (core.initialised)
+		core.forked = true;
+}
+
+/* "0,2": physical numbers in the order the program sees them; the list ends at the first that does not exist
+ * (CUDA C++ Programming Guide, "CUDA Environment Variables"). "GPU-..." names a device by its UUID and is matched later. */
+static unsigned visible_list(unsigned *out)
+{
+	const char *p = options.visible_devices;
+	unsigned n = 0;
+
+	if (!p) {
+		for (; n < options.device_count; n++)
+			out[n] = n;
+		return n;
+	}
+	while (*p) {
+		char *end;
+		unsigned long v = strtoul(p, &end, 10);
+
+		if (end == p || v >= options.device_count || n == CORE_MAX_DEVICES)
+			return n;
+		for (unsigned i = 0; i < n; i++)
+			if (out[i] == v)
+				return 0; /* a device named twice hides all */
+		out[n++] = (unsigned) v;
+		p = end + strspn(end, " ");
+		if (*p != ',')
+			return n;
+		p++;
+	}
+	return n;
+}
+
+static CUresult open_devices(void)
+{
+	unsigned list[CORE_MAX_DEVICES];
+	unsigned n = visible_list(list);
+
+	for (unsigned i = 0; i < n; i++) {
+		CUresult r;
+
+		core.gpus[i].ordinal = (CUdevice) i;
+		r = gpu_open(&core.gpus[i], list[i]);
+		if (r)
+			return r;
+		core.ngpus = i + 1;
+	}
+	return n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult core_start(void)
+{
+	static CUresult result;
+
+	if (core.forked)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	pthread_mutex_lock(&init_lock);
+	if (!core.initialised) {
+		options_read();
+		result = open_devices();
+		if (!result) {
+			pthread_atfork(NULL, NULL, in_child);
+			core.initialised = true;
+		}
+	}
+	pthread_mutex_unlock(&init_lock);
+	return result;
+}
+
+CUresult core_check(void)
+{
+	if (core.forked || !core.initialised)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return thread_state()->in_callback ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+	if (!core.initialised || core.forked)
+		return;
+	core.exiting = true;
+	print_flush();
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return core_start();
+}
+
+/* Allowed before cuInit. */
+CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!options.driver_version) {
+		pthread_mutex_lock(&init_lock);
+		if (!options.driver_version)
+			options_read();
+		pthread_mutex_unlock(&init_lock);
+	}
+	*version = options.driver_version;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuProfilerStart(void)
+{
+	struct context *ctx;
+
+	return context_enter(&ctx);
+}
+
+CUresult cuProfilerStop(void)
+{
+	struct context *ctx;
+
+	return context_enter(&ctx);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Stream-ordered allocation and memory pools.
+ *
+ * An address is chosen in the call, memory appears in stream order. A freed block's address is kept by
+ * the pool: the same stream may have it again at once, which stream order makes right; anybody may after a call
+ * that waited for that stream. Both depend on the program's calls only, not on how fast its work runs, so
+ * addresses are the same in every run.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct block {
+	struct block *next;
+	struct range *range;
+	struct queue *queue; /* where it was freed */
+	uint64_t seq;
+};
+
+struct mem_pool {
+	struct mem_pool *next;
+	struct gpu *gpu;
+	bool is_default;
+	CUmemPoolProps props;
+	int reuse[4]; /* by CUmemPool_attribute 1..3 */
+	uint64_t release_threshold, used, used_high;
+	struct block *freed;
+	unsigned refs; /* allocations that are alive, and the handle */
+};
+
+static struct mem_pool *pools;
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct mem_pool *pool_new(struct gpu *gpu)
+{
+	struct mem_pool *p = calloc(1, sizeof(*p));
+
+	if (!p || !handle_add(p, HANDLE_POOL)) {
+		free(p);
+		return NULL;
+	}
+	p->gpu = gpu;
+	p->refs = 1;
+	p->reuse[1] = p->reuse[2] = p->reuse[3] = 1;
+	p->props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	p->props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	p->props.location.id = gpu->ordinal;
+	pthread_mutex_lock(&pool_lock);
+	p->next = pools;
+	pools = p;
+	pthread_mutex_unlock(&pool_lock);
+	return p;
+}
+
+static struct mem_pool *default_pool(struct gpu *gpu)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&once);
+	if (!gpu->default_pool) {
+		gpu->default_pool = pool_new(gpu);
+		if (gpu->default_pool)
+			gpu->default_pool->is_default = true;
+	}
+	pthread_mutex_unlock(&once);
+	return gpu->default_pool;
+}
+
+static struct mem_pool *current_pool(struct gpu *gpu)
+{
+	return gpu->current_pool ? gpu->current_pool : default_pool(gpu);
+}
+
+/* With the lock held. */
+static void pool_unref(struct mem_pool *p)
+{
+	if (--p->refs)
+		return;
+	for (struct mem_pool **at = &pools; *at; at = &(*at)->next) {
+		if (*at == p) {
+			*at = p->next;
+			break;
+		}
+	}
+	free(p);
+}
+
+/* ---- work in the stream: memory appears and goes ------------------------------------- */
+
+struct block_op {
+	struct op op;
+	struct gpu *gpu;
+	struct dev_mem *mem;
+	uint64_t addr, bytes;
+};
+
+static CUresult run_map(struct op *op)
+{
+	struct block_op *b = (struct block_op *) op;
+
+	return result_of(b->gpu->ops->map(b->gpu->dev, b->addr, b->bytes, b->mem, 0, false, NULL));
+}
+
+static CUresult run_unmap(struct op *op)
+{
+	struct block_op *b = (struct block_op *) op;
+
+	b->gpu->ops->unmap(b->gpu->dev, b->addr, b->bytes, NULL);
+	b->gpu->ops->mem_destroy(b->gpu->dev, b->mem);
+	return CUDA_SUCCESS;
+}
+
+static uint64_t submit(struct queue *q, CUresult (*run)(struct op *op), const struct range *r)
+{
+	struct block_op *op = op_new(sizeof(*op), run);
+
+	if (!op)
+		return 0;
+	op->op.always = true;
+	op->gpu = r->gpu;
+	op->mem = r->mem;
+	op->addr = r->addr;
+	op->bytes = r->bytes;
+	return queue_submit(q, &op->op);
+}
+
+/* ---- addresses that wait ------------------------------------------------------------------ */
+
+/* Gives back the addresses of blocks that were freed in q (NULL: in any queue of ctx); that work is done. */
+void pools_reap(struct context *ctx, struct queue *q)
+{
+	pthread_mutex_lock(&pool_lock);
+	for (struct mem_pool *p = pools; p; p = p->next) {
+		for (struct block **at = &p->freed; *at;) {
+			struct block *b = *at;
+
+			if ((q ? b->queue != q : queue_context(b->queue) != ctx) || !queue_done(b->queue, b->seq)) {
+				at = &b->next;
+				continue;
+			}
+			*at = b->next;
+			queue_unref(b->queue);
+			b->range->mem = NULL;
+			range_free(b->range);
+			free(b);
+		}
+	}
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static struct range *take_freed(struct mem_pool *p, struct queue *q, uint64_t bytes)
+{
+	struct range *r = NULL;
+
+	for (struct block **at = &p->freed; *at && !r; at = &(*at)->next) {
+		struct block *b = *at;
+
+		if (b->queue != q || b->range->bytes != bytes)
+			continue;
+		*at = b->next;
+		r = b->range;
+		queue_unref(b->queue);
+		free(b);
+		break;
+	}
+	return r;
+}
+
+/* ---- allocating and freeing ------------------------------------------------------------------ */
+
+static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct queue *q, size_t bytes, struct range **out)
+{
+	bool placed = thread_state()->place.next_set;
+	struct range *r = placed ? NULL : take_freed(p, q, bytes);
+	bool reused = r != NULL;
+	CUresult e = CUDA_SUCCESS;
+
+	if (!r)
+		e = range_alloc(&(struct range_request){.bytes = bytes, .placeable = true, .kind = RANGE_POOL,
+							.gpu = p->gpu, .ctx = ctx}, &r);
+	if (e)
+		return e;
+	r->freeing = false;
+	r->mem = NULL;
+	r->ctx = ctx;
+	if (reused)
+		r->id = core_next_id();
+	e = memory_back(r);
+	if (!e && reused)
+		e = submit(q, run_map, r) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	else if (!e)
+		e = memory_map(r);
+	if (e) {
+		if (!reused)
+			range_free(r);
+		else
+			r->freeing = true; /* its unmapping may still be to come: the address stays out of use */
+		return e;
+	}
+	r->pool = p;
+	p->refs++;
+	p->used += bytes;
+	if (p->used > p->used_high)
+		p->used_high = p->used;
+	*out = r;
+	return CUDA_SUCCESS;
+}
+
+static CUresult alloc(CUdeviceptr *ptr, size_t bytes, struct mem_pool *p, struct context *ctx, struct queue *q)
+{
+	struct range *r = NULL;
+	CUresult e;
+
+	if (!ptr || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (p->props.maxSize && p->used + bytes > p->props.maxSize)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&pool_lock);
+	e = alloc_locked(p, ctx, q, bytes, &r);
+	pthread_mutex_unlock(&pool_lock);
+	if (!e)
+		*ptr = r->addr;
+	return e;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
+{
+	struct context *ctx;
+	struct queue *q;
+	CUresult e = stream_resolve(stream, &ctx, &q);
+
+	return e ? e : alloc(ptr, bytes, current_pool(ctx->gpu), ctx, q);
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	struct context *ctx;
+	struct queue *q;
+	CUresult e = stream_resolve(stream, &ctx, &q);
+
+	if (e)
+		return e;
+	if (!handle_is(pool, HANDLE_POOL))
+		return CUDA_ERROR_INVALID_VALUE;
+	return alloc(ptr, bytes, (struct mem_pool *) pool, ctx, q);
+}
+
+/* Memory of cuMemAlloc may be freed in stream order too: then its address comes back as if it were the default pool's. */
+static void free_locked(struct range *r, struct queue *q, struct block *b)
+{
+	struct mem_pool *p = r->pool ? r->pool : current_pool(r->gpu);
+
+	b->range = r;
+	b->queue = queue_ref(q);
+	b->seq = submit(q, run_unmap, r);
+	atomic_fetch_sub(&r->gpu->used_bytes, r->bytes);
+	r->freeing = true;
+	r->kind = RANGE_POOL;
+	r->mem = NULL;
+	r->ctx = NULL; /* the pool's now */
+	b->next = p->freed;
+	p->freed = b;
+	if (r->pool) {
+		p->used -= r->bytes;
+		r->pool = NULL;
+		p->refs--;
+	}
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
+{
+	struct context *ctx;
+	struct queue *q;
+	struct block *b;
+	struct range *r;
+	CUresult e = stream_resolve(stream, &ctx, &q);
+
+	if (e)
+		return e;
+	r = range_find(ptr);
+	if (!r || r->addr != ptr || r->freeing || (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE))
+		return CUDA_ERROR_INVALID_VALUE;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&pool_lock);
+	free_locked(r, q, b);
+	pthread_mutex_unlock(&pool_lock);
+	return CUDA_SUCCESS;
+}
+
+/* The allocation goes with its context. */
+void pool_forget(struct range *r)
+{
+	pthread_mutex_lock(&pool_lock);
+	if (r->pool) {
+		r->pool->used -= r->bytes;
+		pool_unref(r->pool);
+		r->pool = NULL;
+	}
+	pthread_mutex_unlock(&pool_lock);
+}
+
+/* ---- pools ------------------------------------------------------------------------------------------ */
+
+static CUresult pool_enter(CUmemoryPool handle, struct mem_pool **p)
+{
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	if (!handle_is(handle, HANDLE_POOL))
+		return CUDA_ERROR_INVALID_VALUE;
+	*p = (struct mem_pool *) handle;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
+{
+	struct mem_pool *p;
+	struct gpu *gpu;
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	if (!out || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || props->handleTypes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	gpu = gpu_get(props->location.id);
+	if (!gpu)
+		return CUDA_ERROR_INVALID_DEVICE;
+	p = pool_new(gpu);
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	p->props = *props;
+	*out = (CUmemoryPool) p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool handle)
+{
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (p->is_default)
+		return CUDA_ERROR_INVALID_VALUE;
+	handle_remove(p);
+	for (unsigned i = 0; i < core.ngpus; i++)
+		if (core.gpus[i].current_pool == p)
+			core.gpus[i].current_pool = NULL;
+	pthread_mutex_lock(&pool_lock);
+	while (p->freed) { /* addresses that still wait: the default pool's */
+		struct mem_pool *heir = p->gpu->default_pool;
+		struct block *b = p->freed;
+
+		if (!heir)
+			break;
+		p->freed = b->next;
+		b->next = heir->freed;
+		heir->freed = b;
+	}
+	if (!p->freed)
+		pool_unref(p);
+	pthread_mutex_unlock(&pool_lock);
+	return CUDA_SUCCESS;
+}
+
+static uint64_t *attribute_u64(struct mem_pool *p, CUmemPool_attribute a)
+{
+	switch (a) {
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &p->release_threshold;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: /* nothing is kept beyond what is used */
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &p->used;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &p->used_high;
+	default: return NULL;
+	}
+}
+
+static bool is_reuse(CUmemPool_attribute a)
+{
+	return a >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+	       a <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute a, void *value)
+{
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (!value || (!is_reuse(a) && !attribute_u64(p, a)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (is_reuse(a))
+		*(int *) value = p->reuse[a];
+	else
+		*(cuuint64_t *) value = *attribute_u64(p, a);
+	return CUDA_SUCCESS;
+}
+
+/* The high-water marks can be set to 0 only, which resets them to what is in use. */
+CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute a, void *value)
+{
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (is_reuse(a)) {
+		p->reuse[a] = *(int *) value;
+		return CUDA_SUCCESS;
+	}
+	switch (a) {
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: p->release_threshold = *(cuuint64_t *) value; return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		if (*(cuuint64_t *) value)
+			return CUDA_ERROR_INVALID_VALUE;
+		p->used_high = p->used;
+		return CUDA_SUCCESS;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t min_bytes)
+{
+	struct mem_pool *p;
+
+	(void) min_bytes; /* nothing is kept */
+	return pool_enter(handle, &p);
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc, size_t count)
+{
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (!desc || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !gpu_get(desc[i].location.id))
+			return CUDA_ERROR_INVALID_DEVICE;
+		if (gpu_get(desc[i].location.id) != p->gpu && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+			return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+		if (gpu_get(desc[i].location.id) == p->gpu && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			return CUDA_ERROR_INVALID_VALUE; /* the own device's access can't be revoked */
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
+{
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = gpu_get(location->id) == p->gpu ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- pools of devices ------------------------------------------------------------------------------------ */
+
+static CUresult device_pool(CUmemoryPool *out, CUdevice dev, struct mem_pool *(*which)(struct gpu *gpu))
+{
+	struct gpu *gpu = gpu_get(dev);
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!gpu)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*out = (CUmemoryPool) which(gpu);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice dev)
+{
+	return device_pool(out, dev, default_pool);
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice dev)
+{
+	return device_pool(out, dev, current_pool);
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
+{
+	struct gpu *gpu = gpu_get(dev);
+	struct mem_pool *p;
+	CUresult r = pool_enter(handle, &p);
+
+	if (r)
+		return r;
+	if (!gpu || p->gpu != gpu)
+		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
+	gpu->current_pool = p;
+	return CUDA_SUCCESS;
+}
+
+static CUresult location_device(const CUmemLocation *location, CUmemAllocationType type, CUdevice *dev)
+{
+	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*dev = location->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUdevice dev;
+	CUresult r = location_device(location, type, &dev);
+
+	return r ? r : cuDeviceGetDefaultMemPool(out, dev);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *location, CUmemAllocationType type)
+{
+	CUdevice dev;
+	CUresult r = location_device(location, type, &dev);
+
+	return r ? r : cuDeviceGetMemPool(out, dev);
+}
+
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+	CUdevice dev;
+	CUresult r = location_device(location, type, &dev);
+
+	return r ? r : cuDeviceSetMemPool(dev, pool);
+}

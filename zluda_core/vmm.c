@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Virtual memory management: address reservations, physical allocations, mappings. A mapping is made on the device
+ * when access is granted. Read-only access is granted as read-write: the device interface knows no protection.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GRANULE (2ull << 20)
+
+static CUresult prop_check(const CUmemAllocationProp *prop, struct gpu **gpu)
+{
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*gpu = gpu_get(prop->location.id);
+	return *gpu ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+				       CUmemAllocationGranularity_flags option)
+{
+	struct gpu *gpu;
+	CUresult r = core_check();
+
+	if (!r)
+		r = prop_check(prop, &gpu);
+	if (r)
+		return r;
+	if (!granularity || (unsigned) option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*granularity = GRANULE;
+	return CUDA_SUCCESS;
+}
+
+/* ---- addresses --------------------------------------------------------------- */
+
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+			     unsigned long long flags)
+{
+	struct range *r;
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!ptr || !size || size % GRANULE || flags || (alignment & (alignment - 1)) || addr % 4096)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (alignment < GRANULE)
+		alignment = GRANULE;
+	e = range_alloc(&(struct range_request){.bytes = size, .align = alignment, .hint = addr, .placeable = true,
+						.kind = RANGE_RESERVED, .gpu = &core.gpus[0]}, &r);
+	if (!e)
+		*ptr = r->addr;
+	return e;
+}
+
+static struct range *reservation(CUdeviceptr ptr, size_t size)
+{
+	struct range *r = range_find(ptr);
+
+	return r && r->kind == RANGE_RESERVED && range_contains(r, ptr, size) ? r : NULL;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	CUresult e = core_check();
+	struct range *r;
+
+	if (e)
+		return e;
+	r = reservation(ptr, size);
+	if (!r || r->addr != ptr || r->bytes != size || r->maps)
+		return CUDA_ERROR_INVALID_VALUE;
+	range_free(r);
+	return CUDA_SUCCESS;
+}
+
+/* ---- physical memory ---------------------------------------------------------------- */
+
+static void handle_unref(struct vmm_handle *h)
+{
+	bool last;
+
+	pthread_mutex_lock(&core.lock);
+	last = !--h->refs;
+	pthread_mutex_unlock(&core.lock);
+	if (!last)
+		return;
+	handle_remove(h);
+	h->gpu->ops->mem_destroy(h->gpu->dev, h->mem);
+	atomic_fetch_sub(&h->gpu->used_bytes, h->bytes);
+	free(h);
+}
+
+static void handle_ref(struct vmm_handle *h)
+{
+	pthread_mutex_lock(&core.lock);
+	h->refs++;
+	pthread_mutex_unlock(&core.lock);
+}
+
+static struct vmm_handle *handle_get(CUmemGenericAllocationHandle handle)
+{
+	return handle_is((void *) handle, HANDLE_MEM) ? (struct vmm_handle *) handle : NULL;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
+		     unsigned long long flags)
+{
+	struct vmm_handle *h;
+	struct gpu *gpu;
+	CUresult r = core_check();
+
+	if (!r)
+		r = prop_check(prop, &gpu);
+	if (r)
+		return r;
+	if (!out || !size || size % GRANULE || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (prop->requestedHandleTypes)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (atomic_load(&gpu->used_bytes) + size > gpu->props.total_bytes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (gpu->ops->mem_create(gpu->dev, size, &h->mem, NULL)) {
+		free(h);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	h->refs = 1;
+	h->bytes = size;
+	h->gpu = gpu;
+	h->prop = *prop;
+	atomic_fetch_add(&gpu->used_bytes, size);
+	handle_add(h, HANDLE_MEM);
+	*out = (CUmemGenericAllocationHandle) h;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct vmm_handle *h = handle_get(handle);
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	if (!h)
+		return CUDA_ERROR_INVALID_VALUE;
+	handle_unref(h);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+	struct vmm_handle *h = handle_get(handle);
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	if (!h || !prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	*prop = h->prop;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
+{
+	struct range *r = reservation((CUdeviceptr) addr, 1);
+	struct vmm_map *m = r ? vmm_map_find(r, (CUdeviceptr) addr) : NULL;
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!out || !m)
+		return CUDA_ERROR_INVALID_VALUE;
+	handle_ref(m->handle);
+	*out = (CUmemGenericAllocationHandle) m->handle;
+	return CUDA_SUCCESS;
+}
+
+/* ---- mappings ------------------------------------------------------------------------- */
+
+struct vmm_map *vmm_map_find(const struct range *r, uint64_t addr)
+{
+	for (struct vmm_map *m = r->maps; m; m = m->next)
+		if (addr >= m->addr && addr - m->addr < m->bytes)
+			return m;
+	return NULL;
+}
+
+static void map_remove(struct vmm_map *m)
+{
+	struct gpu *gpu = m->handle->gpu;
+
+	if (m->mapped)
+		gpu->ops->unmap(gpu->dev, m->addr, m->bytes, NULL);
+	handle_unref(m->handle);
+	free(m);
+}
+
+void vmm_unmap_all(struct range *r)
+{
+	while (r->maps) {
+		struct vmm_map *m = r->maps;
+
+		r->maps = m->next;
+		map_remove(m);
+	}
+}
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		  unsigned long long flags)
+{
+	struct vmm_handle *h = handle_get(handle);
+	struct range *r = reservation(ptr, size);
+	struct vmm_map **at, *m;
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!h || !r || !size || size % GRANULE || (ptr - r->addr) % GRANULE || flags || offset % GRANULE || offset > h->bytes ||
+	    size > h->bytes - offset)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (at = &r->maps; *at && (*at)->addr + (*at)->bytes <= ptr; at = &(*at)->next)
+		;
+	if (*at && (*at)->addr < ptr + size)
+		return CUDA_ERROR_INVALID_VALUE;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*m = (struct vmm_map){.next = *at, .addr = ptr, .bytes = size, .offset = offset, .handle = h};
+	handle_ref(h);
+	*at = m;
+	return CUDA_SUCCESS;
+}
+
+/* Whole mappings only, no gaps. */
+static bool whole_maps(const struct range *r, CUdeviceptr ptr, size_t size)
+{
+	uint64_t at = ptr;
+
+	for (const struct vmm_map *m = r->maps; m && at < ptr + size; m = m->next)
+		if (m->addr == at)
+			at += m->bytes;
+	return at == ptr + size;
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	struct range *r = reservation(ptr, size);
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!r || !size || !whole_maps(r, ptr, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < core.ngpus; i++)
+		gpu_wait(&core.gpus[i]);
+	for (struct vmm_map **at = &r->maps; *at;) {
+		struct vmm_map *m = *at;
+
+		if (m->addr < ptr || m->addr >= ptr + size) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		map_remove(m);
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult map_access(struct vmm_map *m, CUmemAccess_flags access)
+{
+	struct gpu *gpu = m->handle->gpu;
+	bool wanted = access != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+
+	m->access = access;
+	if (wanted == m->mapped)
+		return CUDA_SUCCESS;
+	if (!wanted) {
+		gpu->ops->unmap(gpu->dev, m->addr, m->bytes, NULL);
+		m->mapped = false;
+		return CUDA_SUCCESS;
+	}
+	if (gpu->ops->map(gpu->dev, m->addr, m->bytes, m->handle->mem, m->offset, true, NULL))
+		return CUDA_ERROR_MAP_FAILED;
+	m->mapped = true;
+	return CUDA_SUCCESS;
+}
+
+static bool access_valid(const CUmemAccessDesc *d)
+{
+	return d->location.type == CU_MEM_LOCATION_TYPE_DEVICE && gpu_get(d->location.id) &&
+	       (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	struct range *r = reservation(ptr, size);
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!r || !size || !desc || !count || !whole_maps(r, ptr, size))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		if (!access_valid(&desc[i]))
+			return CUDA_ERROR_INVALID_VALUE;
+		for (struct vmm_map *m = r->maps; m && !e; m = m->next) {
+			if (m->addr < ptr || m->addr >= ptr + size)
+				continue;
+			if (m->handle->gpu == gpu_get(desc[i].location.id))
+				e = map_access(m, desc[i].flags);
+			else if (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+				e = CUDA_ERROR_NOT_SUPPORTED; /* no peer access */
+		}
+	}
+	return e;
+}
+
+CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
+{
+	struct range *r = reservation(ptr, 1);
+	struct vmm_map *m = r ? vmm_map_find(r, ptr) : NULL;
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!flags || !location || !m || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = gpu_get(location->id) == m->handle->gpu ? (unsigned long long) m->access : 0;
+	return CUDA_SUCCESS;
+}
