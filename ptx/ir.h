@@ -180,7 +180,8 @@ struct ptx_block {
 	uint32_t *succs;	/* guarded bra: [0] taken, [1] fall-through; brx.idx: in table order */
 	uint32_t *preds; /* without unreachable blocks; a block twice when two edges come from it */
 	struct ptx_phi *phis;
-	uint32_t ipdom;		/* immediate post-dominator, PTX_NONE = the exit */
+	uint32_t ipdom;		/* immediate post-dominator, PTX_NONE = the exit. Guarded exits and returns don't count as ways
+				 * out: it is where the threads that go on meet. */
 	uint32_t idom;		/* immediate dominator, PTX_NONE for the entry and unreachable blocks */
 	const char *label;	/* or NULL */
 };
@@ -245,6 +246,7 @@ struct ptx_func {
 	uint32_t body_line;
 
 	/* set by ptx_func_build */
+	bool linked; /* shared memory and callees are complete */
 	enum { PTX_UNBUILT, PTX_BUILT, PTX_FAILED } state;
 	struct diag error; /* why it can't be translated: "file:line:col", reason, with caret text in hint */
 	uint32_t ninsts, nblocks, nvalues, nslots;

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ptx/parse_operand: operands as written: registers, special registers,
+ * addresses, vectors, constants (ISA chapter 6.4). What a constant means is
+ * decided later, with the operation (signature.c). */
+#include <string.h>
+
+#include "ptx/body.h"
+
+static struct operand_text *new_operand(struct body *b, const char *at, uint16_t group, bool after_bar)
+{
+	if (b->noperands == PTX_MAX_OPERANDS) {
+		body_fail(b, at, "an instruction has at most %d operands", PTX_MAX_OPERANDS);
+		return NULL;
+	}
+	struct operand_text *t = &b->operands[b->noperands++];
+	memset(t, 0, sizeof(*t));
+	t->at = at;
+	t->group = group;
+	t->after_bar = after_bar;
+	return t;
+}
+
+static int constant(struct body *b, struct operand_text *t)
+{
+	const char *why;
+	lex_peek(&b->p.lx);
+	const char *at = b->p.lx.p;
+	if (!lex_constant(&b->p.lx, &t->literal, &why))
+		return body_fail(b, at, "%s", why);
+	t->o.kind = PTX_OPND_IMM;
+	t->o.imm = t->literal.bits;
+	t->is_literal = true;
+	return 0;
+}
+
+static int set_register(struct body *b, struct operand_text *t, uint32_t slot)
+{
+	t->o.kind = PTX_OPND_VALUE;
+	t->o.index = slot;
+	t->bits = b->slots[slot].bits;
+	if (b->p.lx.p[0] == '.')
+		return body_fail(b, b->p.lx.p,
+				 "sub-word selectors and vector elements of registers are not supported");
+	return 0;
+}
+
+/* %tid.x: the component belongs to the name. */
+static bool set_special(struct body *b, struct operand_text *t, const struct lex_name *name)
+{
+	uint32_t n = name->n;
+	const char *p = b->p.lx.p;
+	if (p == name->s + n && p[0] == '.' && p[1] >= 'w' && p[1] <= 'z' &&
+	    !(lex_class[(uint8_t)p[2]] & LEX_NAME))
+		n += 2;
+	enum ptx_sreg r = ptx_sreg_find(name->s, n);
+	if (r == PTX_NSREGS)
+		return false;
+	b->p.lx.p = name->s + n;
+	t->o.kind = PTX_OPND_SREG;
+	t->o.index = r;
+	return true;
+}
+
+static int set_scoped(struct body *b, struct operand_text *t, const struct scope_entry *e)
+{
+	const struct ptx_func *f = b->p.f;
+	if (e->kind == NAME_SYMBOL) {
+		t->o.kind = PTX_OPND_SYMBOL;
+		t->o.index = e->index;
+		return 0;
+	}
+	t->o.kind = PTX_OPND_PARAM;
+	t->o.index = e->kind == NAME_RET;
+	t->o.imm = (e->kind == NAME_RET ? f->rets : f->params)[e->index].offset;
+	return 0;
+}
+
+static int set_named(struct body *b, struct operand_text *t, const struct lex_name *name)
+{
+	uint32_t slot;
+	int found = find_register(b, name->s, name->n, name->hash, &slot);
+	if (found < 0)
+		return found;
+	if (found)
+		return set_register(b, t, slot);
+	if (name->n == 1 && name->s[0] == '_') {
+		t->o.kind = PTX_OPND_SINK;
+		return 0;
+	}
+	if (name->s[0] == '%' && set_special(b, t, name))
+		return 0;
+	const struct scope_entry *e = scope_find(&b->names, name->s, name->n, name->hash);
+	if (e)
+		return set_scoped(b, t, e);
+	const struct name_slot *global = name_table_find(&b->p.ms->names, name);
+	if (!global)
+		return body_fail(b, name->s, "unknown name '%.*s'", (int)name->n, name->s);
+	t->o.kind = global->kind == NAME_FUNC ? PTX_OPND_FUNC : PTX_OPND_SYMBOL;
+	t->o.index = global->index;
+	return 0;
+}
+
+/* "+ constant" behind a name; adds to imm. */
+static int offset(struct body *b, struct operand_text *t)
+{
+	const char *why;
+	struct literal l;
+	int c = lex_peek(&b->p.lx);
+	if (c != '+' && c != '-')
+		return 0;
+	const char *at = b->p.lx.p;
+	if (c == '+')
+		b->p.lx.p++;
+	if (!lex_constant(&b->p.lx, &l, &why) || l.kind != LITERAL_INT)
+		return body_fail(b, at, "an offset must be an integer constant");
+	t->o.imm += l.bits;
+	return 0;
+}
+
+static bool starts_constant(struct body *b)
+{
+	int c = lex_peek(&b->p.lx);
+	return lex_class[c] & LEX_DIGIT || c == '-' || c == '+' || c == '(' || c == '~' ||
+	       (c == 'W' && !strncmp(b->p.lx.p, "WARP_SZ", 7));
+}
+
+static int scalar(struct body *b, struct operand_text *t)
+{
+	struct lex_name name;
+	bool negate = lex_accept(&b->p.lx, '!');
+	if (starts_constant(b)) {
+		int rc = constant(b, t);
+		if (!rc && negate)
+			t->literal.bits = t->o.imm = !t->literal.bits;
+		return rc;
+	}
+	if (!lex_name(&b->p.lx, &name))
+		return body_fail(b, b->p.lx.p, "expected an operand");
+	int rc = set_named(b, t, &name);
+	t->o.negate = negate;
+	return rc;
+}
+
+/* "%r1+4", "sym", "64"; in texture operations more of them, and vectors. */
+static int address_item(struct body *b, uint16_t group, bool first)
+{
+	if (!first && lex_peek(&b->p.lx) == '{')
+		return parse_operand(b, group, false);
+	lex_peek(&b->p.lx);
+	struct operand_text *t = new_operand(b, b->p.lx.p, group, false);
+	if (!t)
+		return -1;
+	t->is_address = first;
+	int rc = scalar(b, t);
+	return rc ? rc : offset(b, t);
+}
+
+static int address(struct body *b, uint16_t group)
+{
+	b->p.lx.p++;
+	bool first = true;
+	do {
+		int rc = address_item(b, group, first);
+		if (rc)
+			return rc;
+		first = false;
+	} while (lex_accept(&b->p.lx, ','));
+	return parser_expect(&b->p, ']');
+}
+
+static int vector(struct body *b, uint16_t group, bool after_bar)
+{
+	b->p.lx.p++;
+	do {
+		lex_peek(&b->p.lx);
+		struct operand_text *t = new_operand(b, b->p.lx.p, group, after_bar);
+		if (!t)
+			return -1;
+		int rc = scalar(b, t);
+		if (rc)
+			return rc;
+	} while (lex_accept(&b->p.lx, ','));
+	return parser_expect(&b->p, '}');
+}
+
+int parse_operand(struct body *b, uint16_t group, bool after_bar)
+{
+	int c = lex_peek(&b->p.lx);
+	if (c == '[')
+		return address(b, group);
+	if (c == '{')
+		return vector(b, group, after_bar);
+	struct operand_text *t = new_operand(b, b->p.lx.p, group, after_bar);
+	if (!t)
+		return -1;
+	int rc = scalar(b, t);
+	if (rc || t->is_literal)
+		return rc;
+	return t->o.kind == PTX_OPND_VALUE ? 0 : offset(b, t);
+}
