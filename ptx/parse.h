@@ -45,7 +45,8 @@ struct module_state {
 	struct name_table debug_names;         /* its labels met so far: index into debug_strings */
 	const char **debug_strings;
 	uint32_t ndebug_strings, debug_strings_capacity;
-	uint64_t init_bytes; /* of all initialisers so far */
+	struct effects *effects; /* by function, once one is analysed (access.c) */
+	uint64_t init_bytes;     /* of all initialisers so far */
 };
 
 static inline struct module_state *module_state(struct ptx_module *m)
