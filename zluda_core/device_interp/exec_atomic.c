@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * atom and red, PTX ISA 9.7.13, by the host's atomic operations: blocks run on
+ * several cores and host threads may use the same memory. Lanes go in ascending
+ * order.
+ *
+ * o = destinations (OPERAND_NONE for red), address, b's, c's; u = vector length,
+ * space.
+ */
+#include "zluda_core/device_interp/exec_mem.h"
+#include "zluda_core/device_interp/half.h"
+#include "zluda_core/device_interp/lane.h"
+
+typedef unsigned __int128 u128;
+
+#define U_VEC(u)   ((u)&0xff)
+#define U_SPACE(u) ((enum ptx_space)((u) >> 8 & 0xff))
+
+/* f32 add flushes subnormals in global memory and keeps them in shared memory (ISA 9.7.13, atom). */
+static inline float add_f32(float x, float y, bool flush)
+{
+	float r = flush ? flush32(flush32(x) + flush32(y)) : x + y;
+
+	return r != r ? f32_from(0x7fffffff) : r;
+}
+
+static inline uint16_t add_half(uint16_t x, uint16_t y)
+{
+	return f16_from_f32(f16_to_f32(x) + f16_to_f32(y));
+}
+
+static inline uint16_t add_bhalf(uint16_t x, uint16_t y)
+{
+	return (uint16_t)float_round(FMT_BF16, (double)bf16_to_f32(x) + (double)bf16_to_f32(y), PTX_RN,
+				     false);
+}
+#define PAIRWISE(F, x, y)                            \
+	((uint32_t)F((uint16_t)(x), (uint16_t)(y)) | \
+	 (uint32_t)F((uint16_t)((x) >> 16), (uint16_t)((y) >> 16)) << 16)
+
+static inline bool cas_u128(u128 *p, u128 *old, u128 v)
+{
+	u128 seen = __sync_val_compare_and_swap(p, *old, v);
+	bool ok = seen == *old;
+
+	*old = seen;
+	return ok;
+}
+
+static inline u128 load_u128(u128 *p)
+{
+	return __sync_val_compare_and_swap(p, 0, 0);
+}
+#define LOAD(p)        __atomic_load_n(p, __ATOMIC_RELAXED)
+#define CAS(p, old, v) __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+
+/* One read-modify-write of T; x is the old value, y and z are the operands, flush: global f32. */
+#define ATOMIC_LOOP(name, T, LOADER, CASER, EXPR)                                                          \
+	static const struct xinst *name(struct warp *w, const struct xinst *i)                             \
+	{                                                                                                  \
+		const uint32_t vec = U_VEC(i->u), n = i->u >> 16;                                          \
+		const uint64_t *base = cell(w, i->o[vec]);                                                 \
+		uint64_t a[LANES];                                                                         \
+		uint8_t *p[LANES];                                                                         \
+                                                                                                           \
+		LANE_LOOP a[l] = base[l] + (uint64_t)i->imm;                                               \
+		if (!mem_resolve(w, i, U_SPACE(i->u), a, vec * sizeof(T), vec * sizeof(T), MEM_ATOMIC, p)) \
+			return NULL;                                                                       \
+		FOR_LANES(l, w->exec)                                                                      \
+		{                                                                                          \
+			const bool flush = U_SPACE(i->u) != PTX_SPACE_SHARED && !(a[l] >> 47);             \
+                                                                                                           \
+			(void)flush;                                                                       \
+			for (uint32_t k = 0; k < vec; k++) {                                               \
+				T *q = (T *)p[l] + k, y = ((T *)cell(w, i->o[vec + 1 + k]))[l];            \
+				T z = n > 1 ? ((T *)cell(w, i->o[2 * vec + 1 + k]))[l] : 0;                \
+				T x = LOADER(q);                                                           \
+                                                                                                           \
+				(void)z;                                                                   \
+				while (!CASER(q, &x, (T)(EXPR)))                                           \
+					;                                                                  \
+				if (i->o[k] != OPERAND_NONE)                                               \
+					((T *)cell(w, i->o[k]))[l] = x;                                    \
+			}                                                                                  \
+		}                                                                                          \
+		spin(w);                                                                                   \
+		return i + 1;                                                                              \
+	}
+#define ATOMIC(name, T, EXPR) ATOMIC_LOOP(name, T, LOAD, CAS, EXPR)
+
+#define ATOMIC_WORDS(N, T, S)                    \
+	ATOMIC(add_##N, T, x + y)                \
+	ATOMIC(and_##N, T, x &y)                 \
+	ATOMIC(or_##N, T, x | y)                 \
+	ATOMIC(xor_##N, T, x ^ y)                \
+	ATOMIC(exch_##N, T, y)                   \
+	ATOMIC(cas_##N, T, x == y ? z : x)       \
+	ATOMIC(min_u##N, T, x < y ? x : y)       \
+	ATOMIC(max_u##N, T, x > y ? x : y)       \
+	ATOMIC(min_s##N, T, (S)x < (S)y ? x : y) \
+	ATOMIC(max_s##N, T, (S)x > (S)y ? x : y)
+ATOMIC_WORDS(32, uint32_t, int32_t)
+ATOMIC_WORDS(64, uint64_t, int64_t)
+ATOMIC(cas_16, uint16_t, x == y ? z : x)
+ATOMIC_LOOP(cas_128, u128, load_u128, cas_u128, x == y ? z : x)
+ATOMIC_LOOP(exch_128, u128, load_u128, cas_u128, y)
+ATOMIC(inc_32, uint32_t, x >= y ? 0 : x + 1)
+ATOMIC(dec_32, uint32_t, x == 0 || x > y ? y : x - 1)
+ATOMIC(add_f32_, uint32_t, f32_bits(add_f32(f32_from(x), f32_from(y), flush)))
+ATOMIC(add_f64_, uint64_t, f64_bits(f64_from(x) + f64_from(y)))
+ATOMIC(add_f16_, uint16_t, add_half(x, y))
+ATOMIC(add_bf16_, uint16_t, add_bhalf(x, y))
+ATOMIC(add_f16x2_, uint32_t, PAIRWISE(add_half, x, y))
+ATOMIC(add_bf16x2_, uint32_t, PAIRWISE(add_bhalf, x, y))
+
+static int emit_atom(struct decode *c, const struct exec_row *row)
+{
+	const struct ptx_inst *in = c->in;
+	const unsigned vec = in->vec ? in->vec : 1, bits = ptx_type_bits(in->type),
+		       ndst = in->op == PTX_OP_ATOM ? vec : 0;
+	const unsigned n = in->sub == PTX_SUB_CAS ? 2 : 1;
+	enum ptx_space space = (enum ptx_space)in->space;
+	struct dest d[4];
+	uint32_t pos, data[8];
+	int64_t imm;
+
+	if (vec > 4 || vec * (2 + n) - (vec - 1) > XINST_OPERANDS || in->nsrc < 1 + n * vec ||
+	    in->ndst != ndst)
+		return refuse(c, "this atomic operation is not executed");
+	int rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
+	for (unsigned k = 0; k < n * vec && !rc; k++)
+		rc = source(c, &in->src[1 + k], bits, false, &data[k]);
+	if (!rc)
+		rc = inject_stored(c, &data[n * vec - 1], ndst ? 0 : bits);
+	for (unsigned k = 0; k < ndst && !rc; k++) {
+		d[k] = (struct dest){.pos = OPERAND_NONE};
+		if (in->dst[k].kind != PTX_OPND_SINK)
+			rc = dest(c, &in->dst[k], bits, ptx_type_is_signed(in->type), &d[k]);
+	}
+	if (rc)
+		return rc;
+	struct xinst *x = emit(c, row->fn);
+	if (!x)
+		return refuse(c, "out of memory");
+	for (unsigned k = 0; k < vec; k++)
+		x->o[k] = ndst ? d[k].pos : OPERAND_NONE;
+	x->o[vec] = pos;
+	for (unsigned k = 0; k < n * vec; k++)
+		x->o[vec + 1 + k] = data[k];
+	x->imm = imm;
+	x->u = vec | (uint32_t)(space == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : space) << 8 | n << 16;
+	for (unsigned k = 0; k < ndst && !rc; k++)
+		if (d[k].pos != OPERAND_NONE)
+			rc = dest_done(c, &d[k]);
+	return rc;
+}
+
+#define A(OP, SUB, T, FN)                                                                                  \
+	{                                                                                                  \
+		.op = PTX_OP_##OP, .match = MATCH_TYPE | MATCH_SUB, .type = PTX_##T, .sub = PTX_SUB_##SUB, \
+		.ok = PTX_F_CACHE_HINT, .sig = "", .fn = FN, .emit = emit_atom                             \
+	}
+#define BOTH(SUB, T, FN) A(ATOM, SUB, T, FN), A(RED, SUB, T, FN)
+#define LOGIC(T, W)      BOTH(AND, T, and_##W), BOTH(OR, T, or_##W), BOTH(XOR, T, xor_##W)
+
+static const struct exec_row rows[] = {
+	LOGIC(B32, 32),
+	LOGIC(B64, 64),
+	BOTH(ADD, U32, add_32),
+	BOTH(ADD, S32, add_32),
+	BOTH(ADD, U64, add_64),
+	BOTH(ADD, S64, add_64),
+	BOTH(MIN, U32, min_u32),
+	BOTH(MIN, S32, min_s32),
+	BOTH(MIN, U64, min_u64),
+	BOTH(MIN, S64, min_s64),
+	BOTH(MAX, U32, max_u32),
+	BOTH(MAX, S32, max_s32),
+	BOTH(MAX, U64, max_u64),
+	BOTH(MAX, S64, max_s64),
+	BOTH(INC, U32, inc_32),
+	BOTH(DEC, U32, dec_32),
+	BOTH(ADD, F32, add_f32_),
+	BOTH(ADD, F64, add_f64_),
+	BOTH(ADD, F16, add_f16_),
+	BOTH(ADD, BF16, add_bf16_),
+	BOTH(ADD, F16X2, add_f16x2_),
+	BOTH(ADD, BF16X2, add_bf16x2_),
+	A(ATOM, EXCH, B32, exch_32),
+	A(ATOM, EXCH, B64, exch_64),
+	A(ATOM, EXCH, B128, exch_128),
+	A(ATOM, EXCH, U32, exch_32),
+	A(ATOM, EXCH, U64, exch_64),
+	A(ATOM, EXCH, S32, exch_32),
+	A(ATOM, EXCH, F32, exch_32),
+	A(ATOM, CAS, B16, cas_16),
+	A(ATOM, CAS, B32, cas_32),
+	A(ATOM, CAS, B64, cas_64),
+	A(ATOM, CAS, B128, cas_128),
+	A(ATOM, CAS, U32, cas_32),
+	A(ATOM, CAS, U64, cas_64),
+	A(ATOM, CAS, S32, cas_32),
+};
+
+const struct exec_family exec_atomic = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loads and stores, PTX ISA 9.7.9: ld, ldu, st; cp.async; prefetch and other
+ * hints. u of an instruction: element bytes, vector length, space and whether it
+ * is strong (a spinning thread reads with those).
+ *
+ * A load of `vec` elements: o[0..vec-1] destinations, o[vec] address (64-bit
+ * cells), imm offset. A store: o[0] address, then the data.
+ */
+#include <string.h>
+
+#include "zluda_core/device_interp/exec_mem.h"
+#include "zluda_core/device_interp/lane.h"
+
+typedef unsigned __int128 u128;
+
+#define U_PACK(vec, space, strong) ((uint32_t)(vec) | (uint32_t)(space) << 8 | (uint32_t)(strong) << 16)
+#define U_VEC(u)                   ((u)&0xff)
+#define U_SPACE(u)                 ((enum ptx_space)((u) >> 8 & 0xff))
+#define U_STRONG(u)                ((u) >> 16 & 1)
+
+/* Addresses of consecutive lanes that follow each other without gaps: one check and one copy for all. */
+static inline bool contiguous(const uint64_t *base, uint64_t step)
+{
+	uint64_t bad = 0;
+
+	for (uint32_t l = 0; l < LANES; l++)
+		bad |= base[l] ^ (base[0] + l * step);
+	return !bad;
+}
+
+static inline bool uniform(const uint64_t *base)
+{
+	uint64_t bad = 0;
+
+	for (uint32_t l = 0; l < LANES; l++)
+		bad |= base[l] ^ base[0];
+	return !bad;
+}
+
+/* Pointer to all the warp's bytes when they are one range of one memory. */
+static inline uint8_t *warp_range(struct warp *w, const struct xinst *i, enum ptx_space space, uint64_t first,
+				  uint64_t bytes, uint32_t align)
+{
+	if (first & (align - 1))
+		return NULL;
+	if (space == PTX_SPACE_SHARED)
+		return first < w->block->shared_bytes && bytes <= w->block->shared_bytes - first
+			       ? w->block->shared + first
+			       : NULL;
+	if (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_CONST ||
+	    (space == PTX_SPACE_GENERIC && !(first >> 47)))
+		return mem_range(w, i, first, bytes);
+	return NULL;
+}
+
+#define MEM_OPS(W, T)                                                                                      \
+	static const struct xinst *ld_##W(struct warp *w, const struct xinst *i)                           \
+	{                                                                                                  \
+		const uint32_t vec = U_VEC(i->u), bytes = sizeof(T) * vec;                                 \
+		const enum ptx_space space = U_SPACE(i->u);                                                \
+		const uint64_t *base = cell(w, i->o[vec]);                                                 \
+		uint64_t a[LANES];                                                                         \
+		uint8_t *p[LANES];                                                                         \
+                                                                                                           \
+		if (w->exec == FULL_MASK && space != PTX_SPACE_LOCAL) {                                    \
+			uint64_t first = base[0] + (uint64_t)i->imm;                                       \
+			if (uniform(base)) {                                                               \
+				uint8_t *q = warp_range(w, i, space, first, bytes, bytes);                 \
+				if (q) {                                                                   \
+					for (uint32_t k = 0; k < vec; k++) {                               \
+						T *d = cell(w, i->o[k]), v = ((const volatile T *)q)[k];   \
+						LANE_LOOP d[l] = v;                                        \
+					}                                                                  \
+					goto done;                                                         \
+				}                                                                          \
+			} else if (contiguous(base, bytes)) {                                              \
+				uint8_t *q = warp_range(w, i, space, first, LANES * bytes, bytes);         \
+				if (q && vec == 1) {                                                       \
+					memcpy(cell(w, i->o[0]), q, LANES * sizeof(T));                    \
+					goto done;                                                         \
+				}                                                                          \
+				for (uint32_t k = 0; q && k < vec; k++) {                                  \
+					T *d = cell(w, i->o[k]);                                           \
+					const T *s = (const T *)q + k;                                     \
+					LANE_LOOP d[l] = s[l * vec];                                       \
+				}                                                                          \
+				if (q)                                                                     \
+					goto done;                                                         \
+			}                                                                                  \
+		}                                                                                          \
+		LANE_LOOP a[l] = base[l] + (uint64_t)i->imm;                                               \
+		if (!mem_resolve(w, i, space, a, bytes, bytes, 0, p))                                      \
+			return NULL;                                                                       \
+		for (uint32_t k = 0; k < vec; k++) {                                                       \
+			T *d = cell(w, i->o[k]);                                                           \
+			FOR_LANES(l, w->exec)                                                              \
+			d[l] = ((const volatile T *)p[l])[k];                                              \
+		}                                                                                          \
+	done:                                                                                              \
+		if (unlikely(U_STRONG(i->u)))                                                              \
+			spin(w);                                                                           \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	static const struct xinst *st_##W(struct warp *w, const struct xinst *i)                           \
+	{                                                                                                  \
+		const uint32_t vec = U_VEC(i->u), bytes = sizeof(T) * vec;                                 \
+		const enum ptx_space space = U_SPACE(i->u);                                                \
+		const uint64_t *base = cell(w, i->o[0]);                                                   \
+		uint64_t a[LANES];                                                                         \
+		uint8_t *p[LANES];                                                                         \
+                                                                                                           \
+		if (w->exec == FULL_MASK && vec == 1 && !w->watch && contiguous(base, bytes)) {            \
+			uint8_t *q =                                                                       \
+				warp_range(w, i, space, base[0] + (uint64_t)i->imm, LANES * bytes, bytes); \
+			if (q) {                                                                           \
+				memcpy(q, cell(w, i->o[1]), LANES * sizeof(T));                            \
+				return i + 1;                                                              \
+			}                                                                                  \
+		}                                                                                          \
+		LANE_LOOP a[l] = base[l] + (uint64_t)i->imm;                                               \
+		if (!mem_resolve(w, i, space, a, bytes, bytes, MEM_STORE, p))                              \
+			return NULL;                                                                       \
+		for (uint32_t k = 0; k < vec; k++) {                                                       \
+			const T *s = cell(w, i->o[1 + k]);                                                 \
+			FOR_LANES(l, w->exec)                                                              \
+			((volatile T *)p[l])[k] = s[l];                                                    \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	/* Own parameters and results at a fixed place: of the kernel (imm offset in its block) ... */     \
+	static const struct xinst *ld_param_##W(struct warp *w, const struct xinst *i)                     \
+	{                                                                                                  \
+		const uint8_t *s = w->block->grid->params + i->imm;                                        \
+		const uint32_t m = w->exec;                                                                \
+                                                                                                           \
+		for (uint32_t k = 0; k < i->u; k++) {                                                      \
+			T *d = cell(w, i->o[k]), v = ((const T *)s)[k];                                    \
+			if (m == FULL_MASK)                                                                \
+				LANE_LOOP d[l] = v;                                                        \
+			else                                                                               \
+				LANE_LOOP d[l] = LANE_ON(m, l) ? v : d[l];                                 \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	/* ... and of functions, in the lane's stack. */                                                   \
+	static const struct xinst *ld_frame_##W(struct warp *w, const struct xinst *i)                     \
+	{                                                                                                  \
+		const uint8_t *s = w->local + w->local_base + i->imm;                                      \
+                                                                                                           \
+		for (uint32_t k = 0; k < i->u; k++) {                                                      \
+			T *d = cell(w, i->o[k]);                                                           \
+			FOR_LANES(l, w->exec)                                                              \
+			memcpy(&d[l], s + (size_t)l * w->local_stride + k * sizeof(T), sizeof(T));         \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	static const struct xinst *st_frame_##W(struct warp *w, const struct xinst *i)                     \
+	{                                                                                                  \
+		uint8_t *p = w->local + w->local_base + i->imm;                                            \
+                                                                                                           \
+		for (uint32_t k = 0; k < i->u; k++) {                                                      \
+			const T *s = cell(w, i->o[1 + k]);                                                 \
+			FOR_LANES(l, w->exec)                                                              \
+			memcpy(p + (size_t)l * w->local_stride + k * sizeof(T), &s[l], sizeof(T));         \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}
+MEM_OPS(8, uint8_t)
+MEM_OPS(16, uint16_t)
+MEM_OPS(32, uint32_t)
+MEM_OPS(64, uint64_t)
+MEM_OPS(128, u128)
+
+static const struct mem_fns {
+	uint8_t bits;
+	exec_fn ld, st, ld_param, ld_frame, st_frame;
+} mem_fns[] = {
+	{8, ld_8, st_8, ld_param_8, ld_frame_8, st_frame_8},
+	{16, ld_16, st_16, ld_param_16, ld_frame_16, st_frame_16},
+	{32, ld_32, st_32, ld_param_32, ld_frame_32, st_frame_32},
+	{64, ld_64, st_64, ld_param_64, ld_frame_64, st_frame_64},
+	{128, ld_128, st_128, ld_param_128, ld_frame_128, st_frame_128},
+};
+
+static const struct mem_fns *fns_for(struct decode *c)
+{
+	unsigned bits = ptx_type_bits(c->in->type);
+
+	for (unsigned k = 0; k < sizeof(mem_fns) / sizeof(mem_fns[0]); k++)
+		if (mem_fns[k].bits == bits)
+			return &mem_fns[k];
+	return NULL;
+}
+
+/* A fixed place in a parameter area. */
+struct place {
+	bool fixed, kernel;
+	int64_t offset;
+};
+
+static struct place param_place(struct decode *c, const struct ptx_operand *o)
+{
+	struct place p = {0};
+
+	if (o->kind == PTX_OPND_PARAM) {
+		p = (struct place){true, c->func->is_entry, (int64_t)o->imm};
+		if (!p.kernel)
+			p.offset = param_area(c, o);
+	} else if (o->kind == PTX_OPND_SYMBOL &&
+		   c->module->ptx->symbols[o->index]->space == PTX_SPACE_PARAM) {
+		p = (struct place){true, false, (int64_t)o->imm + c->symbol_offset[o->index]};
+	}
+	return p;
+}
+
+static bool strong(const struct ptx_inst *in)
+{
+	return in->sem == PTX_VOLATILE || in->sem == PTX_RELAXED || in->sem == PTX_ACQUIRE ||
+	       in->sem == PTX_MMIO;
+}
+
+static uint32_t mem_space(const struct ptx_inst *in, enum ptx_space s)
+{
+	(void)in;
+	return s == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : s;
+}
+
+static int emit_ld(struct decode *c, const struct exec_row *row)
+{
+	const struct ptx_inst *in = c->in;
+	const struct mem_fns *f = fns_for(c);
+	const unsigned vec = in->vec ? in->vec : 1;
+	struct place place = param_place(c, &in->src[0]);
+	enum ptx_space space = (enum ptx_space)in->space;
+	struct dest d[8];
+	uint32_t pos = 0;
+	int64_t imm = place.offset;
+	int rc = 0;
+
+	(void)row;
+	if (!f || vec > 8 || in->ndst != vec)
+		return refuse(c, "this load is not executed");
+	if (!place.fixed)
+		rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
+	for (unsigned k = 0; k < vec && !rc; k++)
+		rc = dest(c, &in->dst[k], f->bits, ptx_type_is_signed(in->type), &d[k]);
+	if (rc)
+		return rc;
+	struct xinst *x = emit(c, !place.fixed ? f->ld : place.kernel ? f->ld_param : f->ld_frame);
+	if (!x)
+		return refuse(c, "out of memory");
+	for (unsigned k = 0; k < vec; k++)
+		x->o[k] = d[k].pos;
+	x->o[vec] = pos;
+	x->imm = imm;
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), strong(in));
+	for (unsigned k = 0; k < vec && !rc; k++)
+		rc = dest_done(c, &d[k]);
+	return rc;
+}
+
+static int emit_st(struct decode *c, const struct exec_row *row)
+{
+	const struct ptx_inst *in = c->in;
+	const struct mem_fns *f = fns_for(c);
+	const unsigned vec = in->vec ? in->vec : 1;
+	struct place place = param_place(c, &in->src[0]);
+	enum ptx_space space = (enum ptx_space)in->space;
+	uint32_t pos = 0, data[8];
+	int64_t imm = place.offset;
+	int rc = 0;
+
+	(void)row;
+	if (!f || vec > 8 || in->nsrc < vec + 1u || (place.fixed && place.kernel))
+		return refuse(c, "this store is not executed");
+	if (!place.fixed)
+		rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
+	for (unsigned k = 0; k < vec && !rc; k++)
+		rc = source(c, &in->src[1 + k], f->bits, false, &data[k]);
+	if (!rc)
+		rc = inject_stored(c, &data[0], f->bits);
+	if (rc)
+		return rc;
+	struct xinst *x = emit(c, place.fixed ? f->st_frame : f->st);
+	if (!x)
+		return refuse(c, "out of memory");
+	x->o[0] = pos;
+	for (unsigned k = 0; k < vec; k++)
+		x->o[1 + k] = data[k];
+	x->imm = imm;
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), false);
+	return 0;
+}
+
+/* cp.async: done at once, which its completion rules allow. o = destination, source, size to read (or none);
+ * u = bytes | spaces. */
+static const struct xinst *cp_async(struct warp *w, const struct xinst *i)
+{
+	const uint64_t *da = cell(w, i->o[0]), *sa = cell(w, i->o[1]);
+	const uint32_t *size = i->o[2] == OPERAND_NONE ? NULL : cell(w, i->o[2]);
+	const uint32_t *ignore = i->o[3] == OPERAND_NONE ? NULL : cell(w, i->o[3]);
+	const uint32_t bytes = i->u;
+
+	FOR_LANES(l, w->exec)
+	{
+		uint32_t n = size && size[l] < bytes ? size[l] : bytes;
+		uint8_t *q = mem_resolve_lane(w, i, PTX_SPACE_SHARED, da[l] + (uint64_t)i->imm, bytes, bytes,
+					      MEM_STORE, l);
+		const uint8_t *s = NULL;
+
+		if (ignore && LANE_ON(*ignore, l))
+			n = 0;
+		if (!q)
+			return NULL;
+		if (n && !(s = mem_resolve_lane(w, i, PTX_SPACE_GENERIC, sa[l], n, bytes, 0, l)))
+			return NULL;
+		if (n)
+			memcpy(q, s, n);
+		memset(q + n, 0, bytes - n);
+	}
+	return i + 1;
+}
+
+static int emit_cp_async(struct decode *c, const struct exec_row *row)
+{
+	const struct ptx_inst *in = c->in;
+	enum ptx_space to = PTX_SPACE_SHARED, from = PTX_SPACE_GLOBAL;
+	uint32_t d, s, s2, n = OPERAND_NONE, ignore = OPERAND_NONE;
+	int64_t dimm, simm;
+	int rc = address(c, &in->src[0], (int64_t)in->src[0].imm, &to, &d, &dimm);
+
+	if (!rc)
+		rc = address(c, &in->src[1], (int64_t)in->src[1].imm, &from, &s, &simm);
+	if (!rc)
+		rc = add_offset(c, s, simm, &s2);
+	unsigned extra = in->nsrc - (in->flags & PTX_F_CACHE_HINT ? 1 : 0);
+	if (!rc && extra > 3 && operand_bits(c, &in->src[3]) == 1)
+		rc = source(c, &in->src[3], 1, false, &ignore);
+	else if (!rc && extra > 3)
+		rc = source(c, &in->src[3], 32, false, &n);
+	if (rc)
+		return rc;
+	if (in->src[2].kind != PTX_OPND_IMM ||
+	    (in->src[2].imm != 4 && in->src[2].imm != 8 && in->src[2].imm != 16))
+		return refuse(c, "cp.async copies 4, 8 or 16 bytes");
+	struct xinst *x = emit(c, row->fn);
+	if (!x)
+		return refuse(c, "out of memory");
+	x->o[0] = d;
+	x->o[1] = s2;
+	x->o[2] = n;
+	x->o[3] = ignore;
+	x->u = (uint32_t)in->src[2].imm;
+	x->imm = dimm;
+	return 0;
+}
+
+static int emit_nothing(struct decode *c, const struct exec_row *row)
+{
+	(void)c;
+	(void)row;
+	return 0;
+}
+
+#define ANY_MEM (PTX_F_NC | PTX_F_CACHE_HINT | PTX_F_UNIFIED | PTX_F_NOINC)
+#define HINT(OP)                                                                                      \
+	{                                                                                             \
+		.op = PTX_OP_##OP, .ok = UINT32_MAX, .any_rnd = true, .sig = "", .emit = emit_nothing \
+	}
+static const struct exec_row rows[] = {
+	{.op = PTX_OP_LD, .ok = ANY_MEM, .sig = "", .emit = emit_ld},
+	{.op = PTX_OP_LDU, .ok = ANY_MEM, .sig = "", .emit = emit_ld},
+	{.op = PTX_OP_ST, .ok = ANY_MEM, .sig = "", .emit = emit_st},
+	{.op = PTX_OP_CP_ASYNC, .ok = ANY_MEM, .sig = "", .fn = cp_async, .emit = emit_cp_async},
+	HINT(CP_ASYNC_COMMIT_GROUP),
+	HINT(CP_ASYNC_WAIT_GROUP),
+	HINT(CP_ASYNC_WAIT_ALL),
+	HINT(PREFETCH),
+	HINT(PREFETCHU),
+	HINT(APPLYPRIORITY),
+};
+
+const struct exec_family EXEC_FAMILY(exec_mem) = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The approximate functions of PTX ISA 9.7.3 (and f16 kinds of 9.7.4). The ISA
+ * gives error bounds only; here they are computed in double precision and
+ * rounded once, so a result is within half an ulp (and libm's error) of the
+ * true value: inside every bound. Double-precision rcp and rsqrt .approx.ftz
+ * look at, and give, the upper 32 bits only.
+ */
+#include <math.h>
+
+#include "zluda_core/device_interp/half.h"
+#include "zluda_core/device_interp/lane.h"
+
+static inline float out(double r)
+{
+	float f = (float)r;
+
+	return f != f ? f32_from(0x7fffffff) : f;
+}
+
+#define F32_FUNCTION(N, EXPR)                                                      \
+	static double fn_##N(double v)                                             \
+	{                                                                          \
+		return EXPR;                                                       \
+	}                                                                          \
+	static const struct xinst *N##_f32(struct warp *w, const struct xinst *i)  \
+	{                                                                          \
+		float *d = cell(w, i->o[0]);                                       \
+		const float *a = cell(w, i->o[1]);                                 \
+                                                                                   \
+		FOR_LANES(l, w->exec)                                              \
+		d[l] = out(fn_##N(a[l]));                                          \
+		return i + 1;                                                      \
+	}                                                                          \
+	static const struct xinst *N##_f32z(struct warp *w, const struct xinst *i) \
+	{                                                                          \
+		float *d = cell(w, i->o[0]);                                       \
+		const float *a = cell(w, i->o[1]);                                 \
+                                                                                   \
+		FOR_LANES(l, w->exec)                                              \
+		d[l] = flush32(out(fn_##N(flush32(a[l]))));                        \
+		return i + 1;                                                      \
+	}
+
+#define FUNCTION(N, EXPR)                                                           \
+	F32_FUNCTION(N, EXPR)                                                       \
+	static const struct xinst *N##_small(struct warp *w, const struct xinst *i) \
+	{                                                                           \
+		return small_function(w, i, fn_##N);                                \
+	}
+
+/* f16, bf16 and their pairs: u bit 0 bf16, bit 1 pair, bit 2 ftz. */
+static uint32_t small_one(double (*fn)(double), uint16_t v, uint32_t u)
+{
+	if (u & 4)
+		v = u & 1 ? (v & 0x7f80 ? v : v & 0x8000) : f16_flush(v);
+	double x = u & 1 ? (double)bf16_to_f32(v) : (double)f16_to_f32(v);
+	uint16_t r = (uint16_t)float_round(u & 1 ? FMT_BF16 : FMT_F16, fn(x), PTX_RN, false);
+
+	if (u & 4)
+		r = u & 1 ? (r & 0x7f80 ? r : r & 0x8000) : f16_flush(r);
+	return r;
+}
+
+static const struct xinst *small_function(struct warp *w, const struct xinst *i, double (*fn)(double))
+{
+	if (i->u & 2) {
+		uint32_t *d = cell(w, i->o[0]);
+		const uint32_t *a = cell(w, i->o[1]);
+
+		FOR_LANES(l, w->exec)
+		d[l] = small_one(fn, (uint16_t)a[l], i->u) | small_one(fn, (uint16_t)(a[l] >> 16), i->u)
+								     << 16;
+	} else {
+		uint16_t *d = cell(w, i->o[0]);
+		const uint16_t *a = cell(w, i->o[1]);
+
+		FOR_LANES(l, w->exec)
+		d[l] = (uint16_t)small_one(fn, a[l], i->u);
+	}
+	return i + 1;
+}
+
+FUNCTION(sin, sin(v))
+FUNCTION(cos, cos(v))
+FUNCTION(lg2, log2(v))
+FUNCTION(ex2, exp2(v))
+FUNCTION(tanh, tanh(v))
+F32_FUNCTION(rsqrt, 1 / sqrt(v))
+
+#define UPPER(v) f64_from(f64_bits(v) & 0xffffffff00000000ull)
+
+static inline double flush64(double v)
+{
+	uint64_t u = f64_bits(v);
+
+	return f64_from(u & 0x7ff0000000000000ull ? u : u & 1ull << 63);
+}
+DEF1(rcp_approx_f64, double, double, UPPER(flush64(1 / flush64(UPPER(x)))))
+DEF1(rsqrt_approx_f64z, double, double, UPPER(flush64(1 / sqrt(flush64(UPPER(x))))))
+DEF1(rsqrt_approx_f64, double, double, 1 / sqrt(x))
+
+#define F32_FN(OP, N)                                   \
+	ROW(OP, F32, "w:w", N##_f32, OK(PTX_F_APPROX)), \
+		ROW(OP, F32, "w:w", N##_f32z, NEED(PTX_F_FTZ), OK(PTX_F_APPROX))
+#define SMALL_FN(OP, N)                                                                      \
+	ROW(OP, F16, "h:h", N##_small, OK(PTX_F_APPROX), .u = 0),                            \
+		ROW(OP, F16X2, "w:w", N##_small, OK(PTX_F_APPROX), .u = 2),                  \
+		ROW(OP, BF16, "h:h", N##_small, OK(PTX_F_APPROX), .u = 1),                   \
+		ROW(OP, BF16X2, "w:w", N##_small, OK(PTX_F_APPROX), .u = 3),                 \
+		ROW(OP, F16, "h:h", N##_small, NEED(PTX_F_FTZ), OK(PTX_F_APPROX), .u = 4),   \
+		ROW(OP, F16X2, "w:w", N##_small, NEED(PTX_F_FTZ), OK(PTX_F_APPROX), .u = 6), \
+		ROW(OP, BF16, "h:h", N##_small, NEED(PTX_F_FTZ), OK(PTX_F_APPROX), .u = 5),  \
+		ROW(OP, BF16X2, "w:w", N##_small, NEED(PTX_F_FTZ), OK(PTX_F_APPROX), .u = 7)
+
+static const struct exec_row rows[] = {
+	F32_FN(SIN, sin),
+	F32_FN(COS, cos),
+	F32_FN(LG2, lg2),
+	F32_FN(EX2, ex2),
+	F32_FN(TANH, tanh),
+	F32_FN(RSQRT, rsqrt),
+	SMALL_FN(SIN, sin),
+	SMALL_FN(COS, cos),
+	SMALL_FN(LG2, lg2),
+	SMALL_FN(EX2, ex2),
+	SMALL_FN(TANH, tanh),
+	ROW(RCP, F64, "d:d", rcp_approx_f64, NEED(PTX_F_APPROX | PTX_F_FTZ)),
+	ROW(RSQRT, F64, "d:d", rsqrt_approx_f64z, NEED(PTX_F_APPROX | PTX_F_FTZ)),
+	ROW(RSQRT, F64, "d:d", rsqrt_approx_f64, NEED(PTX_F_APPROX)),
+};
+
+const struct exec_family EXEC_FAMILY(exec_transcend) = {rows, sizeof(rows) / sizeof(rows[0])};
