@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cutrace run: a program on another driver, without recording. Only the environment is changed; cutrace then
+ * becomes the program.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose/record.h"
+#include "interpose/target.h"
+
+enum { EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
+
+static void usage(FILE *out)
+{
+	fputs("usage: cutrace run (--device D | --driver PATH) [--] APP [ARG]...\n\n"
+	      "Runs APP with another libcuda.so.1, whichever way it loads it. Nothing is recorded.\n\n"
+	      "  --device D      a device of our own driver: interp[:OPTIONS]\n"
+	      "  --driver PATH   any other libcuda.so.1\n"
+	      "  -h, --help      this text\n\n"
+	      "Exits with APP's status; 125 when it could not be started as asked, 126 or 127 when APP can't "
+	      "be executed.\n",
+	      out);
+}
+
+static int fail(const struct diag *d, int status)
+{
+	fputs("cutrace run: ", stderr);
+	diag_print(d, stderr);
+	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct option longs[] = {{"device", required_argument, NULL, 'd'},
+					      {"driver", required_argument, NULL, 'D'},
+					      {"help", no_argument, NULL, 'h'},
+					      {0}};
+	const char *device = NULL, *driver = NULL;
+	struct diag d = DIAG_INIT, warning = DIAG_INIT;
+	struct target t;
+	int option, status, rc;
+
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
+		switch (option) {
+		case 'd': device = optarg; break;
+		case 'D': driver = optarg; break;
+		case 'h': usage(stdout); return 0;
+		default: usage(stderr); return EXIT_USAGE;
+		}
+	}
+	if (optind >= argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	rc = target_find(&t, device || driver ? device : "interp", driver, &d);
+	if (rc)
+		return fail(&d, rc == CUTRACE_EINVAL ? EXIT_USAGE : EXIT_COULD_NOT);
+	if (target_check_program(argv[optind], &warning, &status, &d))
+		return fail(&d, status);
+	if (warning.code)
+		fail(&warning, 0);
+	if (target_environment(&t, t.driver, NULL, &d))
+		return fail(&d, EXIT_COULD_NOT);
+	execvp(argv[optind], argv + optind);
+	diag_set(&d, CUTRACE_EIO, argv[optind], "can't be executed: %s", strerror(errno));
+	return fail(&d, errno == ENOENT ? 127 : 126);
+}

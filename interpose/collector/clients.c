@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clients: traced processes: who they are, when they come and go, and what they ask. A process is dead when
+ * its pidfd says so; its socket alone proves nothing, because programs close descriptors that they do not
+ * know.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "interpose/collector/internal.h"
+
+int clients_watch(struct collector *c, int fd, int kind, struct process *p)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = s};
+
+	if (!s)
+		return CUTRACE_ENOMEM;
+	s->kind = (__typeof__(s->kind))kind;
+	s->fd = fd;
+	s->process = p;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0)
+		return 0;
+	free(s);
+	return CUTRACE_EIO;
+}
+
+static void unwatch(struct collector *c, struct source *s)
+{
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	close(s->fd);
+	free(s);
+}
+
+/* ---- rows ------------------------------------------------------------------------ */
+
+static void write_process(struct collector *c, struct process *p)
+{
+	if (c->w)
+		trace_writer_process(c->w, &p->row);
+}
+
+/* A JSON array of strings from NUL-terminated ones that follow each other. */
+static char *json_array(const char *p, const char *end)
+{
+	char *json = malloc((size_t)(end - p) * 6 + 16), *o = json;
+	bool first = true;
+
+	if (!json)
+		return NULL;
+	*o++ = '[';
+	while (p < end && *p) {
+		if (!first)
+			*o++ = ',';
+		first = false;
+		*o++ = '"';
+		for (; p < end && *p; p++) {
+			unsigned char ch = (unsigned char)*p;
+
+			if (ch == '"' || ch == '\\') {
+				*o++ = '\\';
+				*o++ = (char)ch;
+			} else if (ch < 32) {
+				o += sprintf(o, "\\u%04x", ch);
+			} else {
+				*o++ = (char)ch;
+			}
+		}
+		*o++ = '"';
+		p++;
+	}
+	strcpy(o, "]");
+	return json;
+}
+
+static void describe(struct process *p, const struct ring_hello *h)
+{
+	const char *end = h->text + sizeof(h->text), *exe = h->text, *cwd, *argv;
+
+	cwd = exe + strnlen(exe, sizeof(h->text)) + 1;
+	cwd = cwd < end ? cwd : end - 1;
+	argv = cwd + strnlen(cwd, (size_t)(end - cwd)) + 1;
+	p->row.exe = strndup(exe, sizeof(h->text) - 1);
+	p->row.cwd = strndup(cwd, (size_t)(end - cwd));
+	p->row.argv_json = argv < end ? json_array(argv, end) : NULL;
+}
+
+static void write_overhead(struct collector *c, struct process *p)
+{
+	if (!c->w)
+		return;
+	trace_writer_overhead(c->w, p->row.id, "calls", p->calls, p->ring_bytes, 0);
+	trace_writer_overhead(c->w, p->row.id, "payloads", p->payload_count, p->payload_bytes, 0);
+	trace_writer_overhead(c->w, p->row.id, "waits for the collector", p->waits, 0, p->waited_ns);
+}
+
+/* ---- the end of a process -------------------------------------------------------------- */
+
+/* Field 52 of /proc/PID/stat is the wait status, as long as nobody has waited for the zombie (proc(5)). */
+static int zombie_status(pid_t pid)
+{
+	char path[64], text[2048], *p;
+	int fd, field, status = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] != 'Z')
+		return -1;
+	for (field = 2; p && field < 52; field++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		status = atoi(p + 1);
+	return status;
+}
+
+static void set_end(struct process *p)
+{
+	int s = p->status;
+
+	p->row.end_kind = s < 0 ? "lost" : WIFSIGNALED(s) ? "signal" : "exit";
+	p->row.end_code = s < 0 ? 0 : WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s);
+}
+
+static void end_process(struct collector *c, struct process *p, const char *kind)
+{
+	if (p->ended)
+		return;
+	p->ended = true;
+	if (p->status < 0 && !kind)
+		p->status = zombie_status(p->pid);
+	p->row.t_end = session_now(c);
+	if (kind)
+		p->row.end_kind = kind;
+	else
+		set_end(p);
+	drain_process_end(c, p);
+	write_process(c, p);
+	write_overhead(c, p);
+	p->gone = true;
+}
+
+/* The parent has waited for a process, perhaps before, perhaps after its pidfd told. */
+static void exited(struct collector *c, pid_t pid, int status)
+{
+	struct process *p, *last = NULL;
+
+	for (p = c->processes; p; p = p->next)
+		if (p->pid == pid && (!p->row.end_kind || strcmp(p->row.end_kind, "exec") != 0))
+			last = p;
+	if (!last)
+		return;
+	last->status = status;
+	if (last->ended) {
+		set_end(last);
+		write_process(c, last);
+	}
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static struct process *find_process(struct collector *c, pid_t pid, bool alive)
+{
+	struct process *p, *found = NULL;
+
+	for (p = c->processes; p; p = p->next)
+		if (p->pid == pid && (!alive || !p->ended))
+			found = p;
+	return found;
+}
+
+static struct process *add_process(struct collector *c, const struct ring_hello *h, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p)), *parent;
+
+	if (!p)
+		return NULL;
+	parent = find_process(c, (pid_t)h->ppid, false);
+	p->row.id = ++c->nprocesses;
+	p->row.parent = parent ? parent->row.id : 0;
+	p->row.pid = h->pid;
+	p->row.t_start = session_now(c);
+	p->pid = pid;
+	p->token = h->token;
+	p->status = -1;
+	describe(p, h);
+	*c->last_process = p;
+	c->last_process = &p->next;
+	p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (p->pidfd >= 0 && clients_watch(c, p->pidfd, SOURCE_PIDFD, p) != 0) {
+		close(p->pidfd);
+		p->pidfd = -1;
+	}
+	write_process(c, p);
+	return p;
+}
+
+static pid_t peer_pid(int fd, pid_t said)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.pid > 0 ? cred.pid : said;
+}
+
+static void welcome(struct collector *c, int fd)
+{
+	struct ring_message m = {RING_MSG_WELCOME, sizeof(m)};
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec v = {&m, sizeof(m)};
+	struct msghdr h = {
+		.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct cmsghdr *x = CMSG_FIRSTHDR(&h);
+
+	x->cmsg_level = SOL_SOCKET;
+	x->cmsg_type = SCM_RIGHTS;
+	x->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(x), &c->session_fd, sizeof(int));
+	sendmsg(fd, &h, MSG_NOSIGNAL);
+}
+
+static void hello(struct collector *c, struct source *s, const struct ring_hello *h)
+{
+	pid_t pid = peer_pid(s->fd, (pid_t)h->pid);
+	struct process *p = find_process(c, pid, true);
+
+	if (h->version != RING_VERSION)
+		return; /* no welcome: the program runs unrecorded */
+	if (p && p->token != h->token) {
+		/* The same process with another program in it. */
+		end_process(c, p, "exec");
+		p = NULL;
+	}
+	if (!p)
+		p = add_process(c, h, pid);
+	if (!p)
+		return;
+	s->process = p;
+	p->connections++;
+	welcome(c, s->fd);
+}
+
+static void add_ring(struct collector *c, struct process *p, int memfd)
+{
+	struct ring *r = ring_map(memfd, p);
+
+	if (!r) {
+		collector_diag(c, p, 0, "error", "collector",
+			       "a ring could not be mapped: a thread is not recorded");
+		return;
+	}
+	r->next = c->rings;
+	c->rings = r;
+}
+
+/* Everything the thread published before it asked is read and settled first. */
+static void answer_params(struct collector *c, struct source *s, const struct ring_ask *a)
+{
+	struct ring_params p = {.m = {RING_MSG_PARAMS, sizeof(p)}};
+
+	drain_all(c);
+	drain_all(c);
+	events_run(c, 2 * a->seq + 1);
+	kernel_answer(derive_kernel(s->process, a->function, 2 * a->seq), &p);
+	send(s->fd, &p, sizeof(p), MSG_NOSIGNAL);
+}
+
+static void message(struct collector *c, struct source *s, const struct ring_message *m, size_t n, int memfd)
+{
+	switch (m->kind) {
+	case RING_MSG_HELLO:
+		if (n == sizeof(struct ring_hello) && !s->process)
+			hello(c, s, (const struct ring_hello *)m);
+		break;
+	case RING_MSG_RING:
+		if (s->process && memfd >= 0)
+			add_ring(c, s->process, memfd);
+		break;
+	case RING_MSG_ASK_PARAMS:
+		if (n == sizeof(struct ring_ask) && s->process)
+			answer_params(c, s, (const struct ring_ask *)m);
+		break;
+	default: break;
+	}
+}
+
+static void disconnect(struct collector *c, struct source *s)
+{
+	struct process *p = s->process;
+
+	unwatch(c, s);
+	if (!p || --p->connections > 0 || p->pidfd >= 0)
+		return;
+	end_process(c, p, NULL); /* a kernel without pidfds */
+}
+
+static void receive(struct collector *c, struct source *s)
+{
+	union {
+		struct ring_message m;
+		struct ring_hello hello;
+		struct ring_ask ask;
+	} u;
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec v = {&u, sizeof(u)};
+	struct msghdr h = {
+		.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct cmsghdr *x;
+	int memfd = -1;
+	ssize_t n = recvmsg(s->fd, &h, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		disconnect(c, s);
+		return;
+	}
+	x = CMSG_FIRSTHDR(&h);
+	if (x && x->cmsg_type == SCM_RIGHTS)
+		memcpy(&memfd, CMSG_DATA(x), sizeof(int));
+	if ((size_t)n >= sizeof(u.m) && u.m.bytes == (size_t)n)
+		message(c, s, &u.m, (size_t)n, memfd);
+	if (memfd >= 0)
+		close(memfd);
+}
+
+static void accept_one(struct collector *c)
+{
+	int fd = accept4(c->o->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0 && clients_watch(c, fd, SOURCE_CONNECTION, NULL) != 0)
+		close(fd);
+}
+
+static void control(struct collector *c, struct source *s)
+{
+	struct collector_control m;
+	ssize_t n = recv(s->fd, &m, sizeof(m), MSG_DONTWAIT);
+
+	if (n == sizeof(m) && m.command == COLLECTOR_EXITED) {
+		exited(c, m.pid, m.status);
+	} else if (n == sizeof(m) && m.command == COLLECTOR_QUIT) {
+		c->quitting = true;
+	} else if (n == 0 || n == sizeof(m)) {
+		c->finishing = true;
+		if (n == 0)
+			epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	}
+}
+
+void clients_poll(struct collector *c, int timeout_ms)
+{
+	struct epoll_event events[32];
+	int n = epoll_wait(c->epoll_fd, events, 32, timeout_ms);
+
+	for (int i = 0; i < n; i++) {
+		struct source *s = events[i].data.ptr;
+
+		switch (s->kind) {
+		case SOURCE_LISTEN: accept_one(c); break;
+		case SOURCE_CONTROL: control(c, s); break;
+		case SOURCE_CONNECTION: receive(c, s); break;
+		case SOURCE_PIDFD: {
+			struct process *p = s->process;
+
+			unwatch(c, s);
+			p->pidfd = -1;
+			p->connections += 1000; /* what its sockets say no longer matters */
+			end_process(c, p, NULL);
+			break;
+		}
+		}
+	}
+}
+
+bool clients_alive(const struct collector *c)
+{
+	for (const struct process *p = c->processes; p; p = p->next)
+		if (!p->ended)
+			return true;
+	return false;
+}
+
+void clients_free(struct collector *c)
+{
+	while (c->processes) {
+		struct process *p = c->processes;
+
+		c->processes = p->next;
+		end_process(c, p, NULL);
+		object_map_free(&p->objects);
+		for (unsigned i = 0; i < p->nfunctions; i++)
+			free(p->functions[i].name);
+		free(p->functions);
+		free((char *)(uintptr_t)p->row.exe);
+		free((char *)(uintptr_t)p->row.cwd);
+		free((char *)(uintptr_t)p->row.argv_json);
+		free(p);
+	}
+}

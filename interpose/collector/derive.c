@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * derive: what calls mean for the trace's tables of contexts, streams, allocations, modules, kernels and
+ * launches. One table says which call does what with which argument; the functions below are its verbs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/gen/api_ids.h"
+#include "interpose/collector/internal.h"
+
+struct rule {
+	uint16_t id;
+	void (*run)(struct collector *c, struct event *e);
+	bool at_enter; /* the effect may be visible to others as soon as the call began: destruction */
+	int8_t handle; /* out slot of what is made, or parameter of what is destroyed */
+	int8_t a, b;   /* further parameters or slots, by verb */
+	const char *kind;
+	int8_t text; /* string parameter to keep, or -1 */
+};
+
+static const struct rule *rules_by_id[API_ID_COUNT];
+
+/* ---- verbs: memory ------------------------------------------------------------ */
+
+static void add_allocation(struct collector *c, struct event *e, uint64_t base, uint64_t bytes, uint64_t host)
+{
+	const struct rule *r = e->rule;
+	struct trace_allocation row = {.process = e->process->row.id,
+				       .base = base,
+				       .bytes = bytes,
+				       .host_address = host,
+				       .kind = r->kind,
+				       .created = e->seq};
+	struct version *v;
+
+	if (!base || !bytes)
+		return;
+	if (c->w && trace_writer_allocation(c->w, &row) != 0)
+		return;
+	v = object_add(&e->process->objects, OBJECT_ALLOCATION, base, e->key);
+	if (v) {
+		v->row = row.id;
+		v->bytes = bytes;
+	}
+}
+
+static void allocate(struct collector *c, struct event *e)
+{
+	const struct rule *r = e->rule;
+
+	add_allocation(c, e, e->outs[r->handle], e->args[r->a], 0);
+}
+
+static void allocate_pitched(struct collector *c, struct event *e)
+{
+	add_allocation(c, e, e->outs[0], e->outs[1] * e->args[3], 0);
+}
+
+static void allocate_host(struct collector *c, struct event *e)
+{
+	const struct rule *r = e->rule;
+
+	add_allocation(c, e, e->outs[r->handle], e->args[r->a], e->outs[r->handle]);
+}
+
+static void register_host(struct collector *c, struct event *e)
+{
+	add_allocation(c, e, e->args[0], e->args[1], e->args[0]);
+}
+
+static void map_memory(struct collector *c, struct event *e)
+{
+	add_allocation(c, e, e->args[0], e->args[1], 0);
+}
+
+/* A variable of a module counts from when the program asks for it, once. */
+static void find_global(struct collector *c, struct event *e)
+{
+	if (!object_at(&e->process->objects, OBJECT_ALLOCATION, e->outs[0], e->key))
+		add_allocation(c, e, e->outs[0], e->outs[1], 0);
+}
+
+struct ending {
+	struct collector *c;
+	struct event *e;
+};
+
+static void end_allocation(void *ctx, uint64_t handle, struct version *v)
+{
+	struct ending *x = ctx;
+	struct trace_allocation row = {.id = v->row, .destroyed = x->e->seq};
+
+	(void)handle;
+	v->destroyed = x->e->key;
+	if (x->c->w && v->row)
+		trace_writer_allocation(x->c->w, &row);
+}
+
+static void free_memory(struct collector *c, struct event *e)
+{
+	struct ending x = {c, e};
+	struct version *v = object_at(&e->process->objects, OBJECT_ALLOCATION, e->args[0], e->key);
+
+	if (v)
+		end_allocation(&x, e->args[0], v);
+}
+
+static void unmap_memory(struct collector *c, struct event *e)
+{
+	struct ending x = {c, e};
+
+	object_each(&e->process->objects, OBJECT_ALLOCATION, e->args[0], e->args[0] + e->args[1], e->key,
+		    end_allocation, &x);
+}
+
+/* ---- verbs: contexts, streams, devices --------------------------------------------- */
+
+static void make_context(struct collector *c, struct event *e)
+{
+	const struct rule *r = e->rule;
+	struct version *v;
+
+	/* Retaining a primary context again gives the same handle. */
+	if (object_at(&e->process->objects, OBJECT_CONTEXT, e->outs[0], e->key))
+		return;
+	v = object_add(&e->process->objects, OBJECT_CONTEXT, e->outs[0], e->key);
+	if (v)
+		v->bytes = e->args[r->a]; /* the device */
+	if (c->w)
+		trace_writer_context(c->w, e->process->row.id, e->outs[0], (int)e->args[r->a], r->b != 0,
+				     e->seq, 0);
+}
+
+static void end_context(struct collector *c, struct event *e)
+{
+	struct version *v = object_at(&e->process->objects, OBJECT_CONTEXT, e->args[0], e->key);
+
+	if (!v)
+		return;
+	v->destroyed = e->key;
+	if (c->w)
+		trace_writer_context(c->w, e->process->row.id, e->args[0], (int)v->bytes, false, 0, e->seq);
+}
+
+static void make_stream(struct collector *c, struct event *e)
+{
+	const struct rule *r = e->rule;
+
+	object_add(&e->process->objects, OBJECT_STREAM, e->outs[0], e->key);
+	if (c->w)
+		trace_writer_stream(c->w, e->process->row.id, e->outs[0], 0, (uint32_t)e->args[r->a],
+				    r->b >= 0 ? (int)(int64_t)e->args[r->b] : 0, e->seq, 0);
+}
+
+static void end_stream(struct collector *c, struct event *e)
+{
+	struct version *v = object_at(&e->process->objects, OBJECT_STREAM, e->args[0], e->key);
+
+	if (!v)
+		return;
+	v->destroyed = e->key;
+	if (c->w)
+		trace_writer_stream(c->w, e->process->row.id, e->args[0], 0, 0, 0, 0, e->seq);
+}
+
+/* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75, _MINOR = 76 */
+static void device_attribute(struct collector *c, struct event *e)
+{
+	unsigned *cc = &e->process->cc, value = (unsigned)e->outs[0];
+
+	(void)c;
+	if (e->args[1] == 75)
+		*cc = value * 10 + *cc % 10;
+	else if (e->args[1] == 76)
+		*cc = *cc - *cc % 10 + value;
+}
+
+static void driver_version(struct collector *c, struct event *e)
+{
+	if (c->w && !c->driver_version_known)
+		trace_writer_meta_int(c->w, "driver_version", (int64_t)e->outs[0]);
+	c->driver_version_known = true;
+}
+
+/* ---- verbs: modules and kernels ------------------------------------------------------- */
+
+static struct module *new_module(struct collector *c, struct event *e, uint64_t handle, bool is_library,
+				 struct module *parent)
+{
+	struct trace_module row = {.process = e->process->row.id,
+				   .handle = handle,
+				   .is_library = is_library,
+				   .parent = parent ? parent->row : 0,
+				   .created = e->seq};
+	struct version *v = object_add(&e->process->objects, OBJECT_MODULE, handle, e->key);
+	struct module *m = calloc(1, sizeof(*m));
+
+	if (!v || !m) {
+		free(m);
+		return NULL;
+	}
+	m->is_library = is_library;
+	m->parent = parent;
+	m->image = e->image;
+	if (m->image) {
+		image_choose(c, m->image, e->process->cc);
+		row.image = image_buffer(m->image);
+	}
+	if (c->w)
+		trace_writer_module(c->w, &row);
+	m->row = v->row = row.id;
+	v->object = m;
+	return m;
+}
+
+static void load_module(struct collector *c, struct event *e)
+{
+	const struct rule *r = e->rule;
+
+	new_module(c, e, e->outs[r->handle], r->b != 0, NULL);
+}
+
+static struct module *module_at(struct process *p, uint64_t handle, uint64_t key)
+{
+	struct version *v = object_at(&p->objects, OBJECT_MODULE, handle, key);
+
+	return v ? v->object : NULL;
+}
+
+/* The module that a library has in the current context. */
+static void library_module(struct collector *c, struct event *e)
+{
+	struct module *library = module_at(e->process, e->args[1], e->key);
+
+	if (library && !module_at(e->process, e->outs[0], e->key))
+		new_module(c, e, e->outs[0], false, library);
+}
+
+static void unload(struct collector *c, struct event *e)
+{
+	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[0], e->key);
+	struct trace_module row = {.destroyed = e->seq};
+
+	if (!v)
+		return;
+	v->destroyed = e->key;
+	row.id = v->row;
+	if (c->w && row.id)
+		trace_writer_module(c->w, &row);
+}
+
+static void bind_kernel(struct collector *c, struct event *e, uint64_t handle, struct kernel *k)
+{
+	struct version *v = object_at(&e->process->objects, OBJECT_KERNEL, handle, e->key);
+
+	if (!k || (v && v->object == k))
+		return;
+	v = object_add(&e->process->objects, OBJECT_KERNEL, handle, e->key);
+	if (!v)
+		return;
+	v->object = k;
+	if (c->w)
+		trace_writer_kernel_handle(c->w, e->process->row.id, handle, k->row.id, e->seq);
+}
+
+static void get_kernel(struct collector *c, struct event *e)
+{
+	struct module *m = module_at(e->process, e->args[1], e->key);
+
+	if (m && e->text)
+		bind_kernel(c, e, e->outs[0], module_kernel(c, m, e->text));
+}
+
+struct kernel *derive_kernel(struct process *p, uint64_t handle, uint64_t key)
+{
+	struct version *v = object_at(&p->objects, OBJECT_KERNEL, handle, key);
+
+	return v ? v->object : NULL;
+}
+
+static void kernel_function(struct collector *c, struct event *e)
+{
+	bind_kernel(c, e, e->outs[0], derive_kernel(e->process, e->args[1], e->key));
+}
+
+/* ---- verbs: launches ---------------------------------------------------------------------- */
+
+static void launch(struct collector *c, struct event *e)
+{
+	struct kernel *k = derive_kernel(e->process, e->args[0], e->key);
+
+	e->launch.kernel = k ? k->row.id : 0;
+	if (c->w)
+		trace_writer_launch(c->w, &e->launch);
+}
+
+/* ---- the table -------------------------------------------------------------------------------- */
+
+#define F(fn) API_ID_##fn
+static const struct rule rules[] = {
+	/* id, verb, at_enter, handle, a, b, kind, text */
+	{F(cuMemAlloc_v2), allocate, false, 0, 1, 0, "device", -1},
+	{F(cuMemAllocPitch_v2), allocate_pitched, false, 0, 0, 0, "device", -1},
+	{F(cuMemAllocManaged), allocate, false, 0, 1, 0, "managed", -1},
+	{F(cuMemAllocAsync), allocate, false, 0, 1, 0, "pool", -1},
+	{F(cuMemAllocAsync_ptsz), allocate, false, 0, 1, 0, "pool", -1},
+	{F(cuMemAllocFromPoolAsync), allocate, false, 0, 1, 0, "pool", -1},
+	{F(cuMemAllocFromPoolAsync_ptsz), allocate, false, 0, 1, 0, "pool", -1},
+	{F(cuMemAllocHost_v2), allocate_host, false, 0, 1, 0, "host", -1},
+	{F(cuMemHostAlloc), allocate_host, false, 0, 1, 0, "host", -1},
+	{F(cuMemHostRegister_v2), register_host, false, 0, 0, 0, "registered", -1},
+	{F(cuMemMap), map_memory, false, 0, 0, 0, "vmm", -1},
+	{F(cuModuleGetGlobal_v2), find_global, false, 0, 0, 0, "global", -1},
+	{F(cuLibraryGetGlobal), find_global, false, 0, 0, 0, "global", -1},
+	{F(cuLibraryGetManaged), find_global, false, 0, 0, 0, "managed", -1},
+	{F(cuMemFree_v2), free_memory, true, 0, 0, 0, NULL, -1},
+	{F(cuMemFreeAsync), free_memory, true, 0, 0, 0, NULL, -1},
+	{F(cuMemFreeAsync_ptsz), free_memory, true, 0, 0, 0, NULL, -1},
+	{F(cuMemFreeHost), free_memory, true, 0, 0, 0, NULL, -1},
+	{F(cuMemHostUnregister), free_memory, true, 0, 0, 0, NULL, -1},
+	{F(cuMemUnmap), unmap_memory, true, 0, 0, 0, NULL, -1},
+
+	/* a: the device's parameter, b: primary */
+	{F(cuCtxCreate_v2), make_context, false, 0, 2, 0, NULL, -1},
+	{F(cuCtxCreate_v3), make_context, false, 0, 4, 0, NULL, -1},
+	{F(cuCtxCreate_v4), make_context, false, 0, 3, 0, NULL, -1},
+	{F(cuDevicePrimaryCtxRetain), make_context, false, 0, 1, 1, NULL, -1},
+	{F(cuCtxDestroy_v2), end_context, true, 0, 0, 0, NULL, -1},
+	/* a: flags, b: priority */
+	{F(cuStreamCreate), make_stream, false, 0, 1, -1, NULL, -1},
+	{F(cuStreamCreateWithPriority), make_stream, false, 0, 1, 2, NULL, -1},
+	{F(cuStreamDestroy_v2), end_stream, true, 0, 0, 0, NULL, -1},
+	{F(cuDeviceGetAttribute), device_attribute, false, 0, 0, 0, NULL, -1},
+	{F(cuDriverGetVersion), driver_version, false, 0, 0, 0, NULL, -1},
+
+	/* b: library */
+	{F(cuModuleLoad), load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadData), load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadDataEx), load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadFatBinary), load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuLibraryLoadData), load_module, false, 0, 0, 1, NULL, -1},
+	{F(cuLibraryLoadFromFile), load_module, false, 0, 0, 1, NULL, -1},
+	{F(cuLibraryGetModule), library_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleUnload), unload, true, 0, 0, 0, NULL, -1},
+	{F(cuLibraryUnload), unload, true, 0, 0, 0, NULL, -1},
+	{F(cuModuleGetFunction), get_kernel, false, 0, 0, 0, NULL, 2},
+	{F(cuLibraryGetKernel), get_kernel, false, 0, 0, 0, NULL, 2},
+	{F(cuKernelGetFunction), kernel_function, false, 0, 0, 0, NULL, -1},
+};
+
+/* Slots of the runtime's private table that load modules; recorded by generic thunks. */
+static const struct rule load_by_slot = {0, load_module, false, 0, 0, 0, NULL, -1};
+static const struct rule launch_rule = {0, launch, true, 0, 0, 0, NULL, -1};
+
+void derive_init(void)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		rules_by_id[rules[i].id] = &rules[i];
+}
+
+/* ---- calls become events ---------------------------------------------------------------------- */
+
+static bool is_load_slot(const char *name)
+{
+	static const char table[] = "export:6bd5fb6c-5bf4-e74a-8987-d93912fd9df9:";
+
+	return !strncmp(name, table, sizeof(table) - 1) && strchr("168", name[sizeof(table) - 1]) &&
+	       !name[sizeof(table)];
+}
+
+static const struct rule *rule_of(const struct process *p, const struct open_call *o)
+{
+	if (o->func < API_ID_COUNT)
+		return rules_by_id[o->func];
+	for (unsigned i = 0; i < p->nfunctions; i++)
+		if (p->functions[i].id == o->func)
+			return is_load_slot(p->functions[i].name) ? &load_by_slot : NULL;
+	return NULL;
+}
+
+void derive_exit(struct collector *c, struct ring *r, struct open_call *o)
+{
+	const struct rule *rule = rule_of(r->process, o);
+	const char *text;
+	struct event e = {.seq = o->row.id, .process = r->process, .rule = rule, .image = o->image};
+
+	/* Code that went to the driver for other ends (linking), or was refused. */
+	if (o->image && (!rule || rule->run != load_module || o->row.result != 0))
+		image_choose(c, o->image, r->process->cc);
+	if (!rule || o->row.result != 0)
+		return;
+	e.run = rule->run;
+	e.key = rule->at_enter ? 2 * o->row.id : 2 * o->row.seq_seen + 1;
+	memcpy(e.args, o->row.args, sizeof(e.args));
+	memcpy(e.outs, o->row.outs, sizeof(e.outs));
+	e.outs_valid = o->row.outs_valid;
+	for (unsigned i = 0; i < TRACE_MAX_OUTS; i++)
+		if (!(e.outs_valid & 1u << i))
+			e.outs[i] = 0;
+	text = rule->text >= 0 ? memory_string(&o->memory[0], o->row.args[rule->text]) : NULL;
+	if (text)
+		e.text = strdup(text);
+	event_add(c, &e);
+}
+
+/* CUlaunchConfig: grid and block are its first six words, then shared bytes, at 32 the stream, at 40 the
+ * attributes and at 48 their number; an attribute has 72 bytes, its number first, its value at 8. COOPERATIVE
+ * is 2. */
+static void launch_from_config(struct trace_launch *l, const struct open_call *o)
+{
+	const struct bytes *m = &o->memory[0];
+	const uint32_t *config = memory_find(m, o->row.args[0], 52);
+	uint64_t attributes, stream;
+
+	if (!config)
+		return;
+	for (int i = 0; i < 3; i++) {
+		l->grid[i] = config[i];
+		l->block[i] = config[3 + i];
+	}
+	l->shared_bytes = config[6];
+	memcpy(&stream, config + 8, 8);
+	memcpy(&attributes, config + 10, 8);
+	l->stream = stream;
+	for (uint32_t i = 0; i < config[12] && i < 64; i++) {
+		const uint32_t *a = memory_find(m, attributes + 72ull * i, 12);
+
+		if (a && a[0] == 2)
+			l->cooperative = a[2] != 0;
+	}
+}
+
+static void launch_from_args(struct trace_launch *l, const uint64_t *a, bool cooperative)
+{
+	for (int i = 0; i < 3; i++) {
+		l->grid[i] = (uint32_t)a[1 + i];
+		l->block[i] = (uint32_t)a[4 + i];
+	}
+	l->shared_bytes = (uint32_t)a[7];
+	l->stream = a[8];
+	l->cooperative = cooperative;
+}
+
+void derive_launch(struct collector *c, struct ring *r, struct open_call *o, const struct ring_launch *l)
+{
+	struct event e = {.key = 2 * o->row.id,
+			  .seq = o->row.id,
+			  .process = r->process,
+			  .run = launch,
+			  .rule = &launch_rule};
+
+	e.launch.call = o->row.id;
+	e.args[0] = l->function;
+	switch (o->func) {
+	case F(cuLaunchKernelEx):
+	case F(cuLaunchKernelEx_ptsz): launch_from_config(&e.launch, o); break;
+	case F(cuLaunchKernel):
+	case F(cuLaunchKernel_ptsz): launch_from_args(&e.launch, o->row.args, false); break;
+	case F(cuLaunchCooperativeKernel):
+	case F(cuLaunchCooperativeKernel_ptsz): launch_from_args(&e.launch, o->row.args, true); break;
+	case F(cuLaunchGrid):
+	case F(cuLaunchGridAsync):
+		e.launch.grid[0] = (uint32_t)o->row.args[1];
+		e.launch.grid[1] = (uint32_t)o->row.args[2];
+		e.launch.grid[2] = 1;
+		e.launch.stream = o->row.nargs > 3 ? o->row.args[3] : 0;
+		break;
+	default: break;
+	}
+	if (c->w && (l->r.flags & 1))
+		trace_writer_buffer(c->w, l->params, l->param_bytes, &e.launch.params);
+	event_add(c, &e);
+}
+
+/* ---- functions ------------------------------------------------------------------------------------ */
+
+static void prototype(char *buf, size_t n, const struct api_func *f)
+{
+	size_t used = (size_t)snprintf(buf, n, "%s %s(", api_types[f->ret].name, f->name);
+
+	for (unsigned i = 0; i < f->nparams && used < n; i++) {
+		const char *type = api_types[f->params[i].type].name;
+		bool star = type[0] && type[strlen(type) - 1] == '*';
+
+		used += (size_t)snprintf(buf + used, n - used, "%s%s%s%s", i ? ", " : "", type,
+					 star ? "" : " ", f->params[i].name);
+	}
+	if (used < n)
+		snprintf(buf + used, n - used, f->nparams ? ")" : "void)");
+}
+
+void derive_name(struct collector *c, struct process *p, uint32_t func, const char *name)
+{
+	struct function_name *bigger;
+	char signature[1024];
+
+	if (func < api_nfuncs) {
+		prototype(signature, sizeof(signature), &api_funcs[func]);
+		c->function_rows[func] = c->w ? trace_writer_function(c->w, name, "cuda", true,
+								      api_funcs[func].nparams, signature)
+					      : 1;
+		return;
+	}
+	for (unsigned i = 0; i < p->nfunctions; i++)
+		if (p->functions[i].id == func)
+			return;
+	bigger = reallocarray(p->functions, p->nfunctions + 1, sizeof(*bigger));
+	if (!bigger)
+		return;
+	p->functions = bigger;
+	bigger += p->nfunctions;
+	bigger->id = func;
+	bigger->name = strdup(name);
+	if (!bigger->name)
+		return;
+	/* Raw registers: 6 integers, 8 xmm, 6 words of stack. */
+	bigger->row = c->w ? trace_writer_function(c->w, name, "cuda", false, 20, NULL) : 1;
+	p->nfunctions++;
+}

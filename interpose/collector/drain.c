@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * drain: reads rings and puts calls together. What is in a ring was written by a process that may be broken:
+ * every length is checked, and a ring that makes no sense is reported and left alone.
+ */
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpose/collector/internal.h"
+
+#define RELEASE_BYTES 131072u /* room is given back in steps of so much */
+
+/* ---- mapping ------------------------------------------------------------------- */
+
+struct ring *ring_map(int memfd, struct process *p)
+{
+	struct stat st;
+	struct ring *r = calloc(1, sizeof(*r));
+	uint64_t bytes;
+	uint8_t *at;
+
+	if (!r || fstat(memfd, &st) != 0 || st.st_size <= RING_DATA_OFFSET)
+		goto fail;
+	bytes = (uint64_t)st.st_size - RING_DATA_OFFSET;
+	if (bytes & (bytes - 1))
+		goto fail;
+	at = mmap(NULL, RING_DATA_OFFSET + 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		  -1, 0);
+	if (at == MAP_FAILED)
+		goto fail;
+	if (mmap(at, RING_DATA_OFFSET + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd, 0) ==
+		    MAP_FAILED ||
+	    mmap(at + RING_DATA_OFFSET + bytes, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, memfd,
+		 RING_DATA_OFFSET) == MAP_FAILED) {
+		munmap(at, RING_DATA_OFFSET + 2 * bytes);
+		goto fail;
+	}
+	r->process = p;
+	r->header = (struct ring_header *)at;
+	r->data = at + RING_DATA_OFFSET;
+	r->mask = bytes - 1;
+	if (r->header->magic == RING_MAGIC && r->header->version == RING_VERSION)
+		return r;
+	munmap(at, RING_DATA_OFFSET + 2 * bytes);
+fail:
+	free(r);
+	return NULL;
+}
+
+static void call_free(struct open_call *o)
+{
+	free(o->memory[0].p);
+	free(o->memory[1].p);
+	memset(o->memory, 0, sizeof(o->memory));
+}
+
+void ring_free(struct ring *r)
+{
+	for (unsigned i = 0; i < r->thread.capacity; i++)
+		call_free(&r->thread.calls[i]);
+	free(r->thread.calls);
+	munmap(r->header, RING_DATA_OFFSET + 2 * (r->mask + 1));
+	free(r);
+}
+
+/* ---- memory of a call ------------------------------------------------------------ */
+
+bool bytes_append(struct bytes *b, const void *p, size_t n)
+{
+	if (b->n + n > b->capacity) {
+		size_t capacity = b->capacity ? b->capacity : 256;
+		uint8_t *bigger;
+
+		while (capacity < b->n + n)
+			capacity *= 2;
+		bigger = realloc(b->p, capacity);
+		if (!bigger)
+			return false;
+		b->p = bigger;
+		b->capacity = capacity;
+	}
+	if (n)
+		memcpy(b->p + b->n, p, n);
+	b->n += n;
+	return true;
+}
+
+struct block {
+	uint64_t address;
+	uint32_t bytes, param;
+	uint8_t data[];
+};
+
+const void *memory_find(const struct bytes *m, uint64_t address, size_t bytes)
+{
+	for (size_t at = 0; at + sizeof(struct block) <= m->n;) {
+		const struct block *b = (const struct block *)(m->p + at);
+
+		if (b->bytes > m->n - at - sizeof(*b))
+			return NULL;
+		if (address >= b->address && address - b->address + bytes <= b->bytes)
+			return b->data + (address - b->address);
+		at += sizeof(*b) + ((b->bytes + 7) & ~7u);
+	}
+	return NULL;
+}
+
+const char *memory_string(const struct bytes *m, uint64_t address)
+{
+	const char *s = address ? memory_find(m, address, 1) : NULL;
+
+	return s && memchr(s, 0, (size_t)((const char *)m->p + m->n - s)) ? s : NULL;
+}
+
+/* ---- threads ---------------------------------------------------------------------- */
+
+static void write_thread(struct collector *c, struct ring *r, int64_t end)
+{
+	struct trace_thread t = {.id = r->thread.id,
+				 .process = r->process->row.id,
+				 .tid = r->thread.tid,
+				 .t_start = r->thread.start,
+				 .t_end = end,
+				 .name = r->thread.name};
+
+	if (c->w)
+		trace_writer_thread(c->w, &t);
+}
+
+static void flight(struct collector *c, struct open_call *o)
+{
+	o->row.done = false;
+	if (!c->w || o->told)
+		return;
+	trace_writer_call(c->w, &o->row);
+	if (o->memory[0].n)
+		trace_writer_call_memory(c->w, o->row.id, 0, o->memory[0].p, o->memory[0].n);
+	o->told = true;
+}
+
+static void end_thread(struct collector *c, struct ring *r)
+{
+	if (!r->has_thread)
+		return;
+	for (unsigned i = 0; i < r->thread.depth; i++)
+		flight(c, &r->thread.calls[i]);
+	r->thread.depth = 0;
+	write_thread(c, r, session_now(c));
+	r->has_thread = false;
+}
+
+static void begin_thread(struct collector *c, struct ring *r, const struct ring_thread *t)
+{
+	end_thread(c, r);
+	r->thread.id = ++c->nthreads;
+	r->thread.tid = (int64_t)t->tid;
+	r->thread.start = session_now(c);
+	memcpy(r->thread.name, t->name, sizeof(r->thread.name));
+	r->thread.name[sizeof(r->thread.name) - 1] = '\0';
+	r->has_thread = true;
+	write_thread(c, r, 0);
+}
+
+/* ---- calls ---------------------------------------------------------------------------- */
+
+static struct open_call *push_call(struct thread *t)
+{
+	struct open_call *o;
+
+	if (t->depth == t->capacity) {
+		unsigned n = t->capacity ? 2 * t->capacity : 4;
+		struct open_call *bigger = reallocarray(t->calls, n, sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		memset(bigger + t->capacity, 0, (n - t->capacity) * sizeof(*bigger));
+		t->calls = bigger;
+		t->capacity = n;
+	}
+	o = &t->calls[t->depth++];
+	o->memory[0].n = o->memory[1].n = 0;
+	o->image = NULL;
+	o->told = false;
+	o->row.nouts = 0;
+	o->row.outs_valid = 0;
+	return o;
+}
+
+static uint32_t function_row(struct collector *c, struct process *p, uint32_t func)
+{
+	if (func < api_nfuncs)
+		return c->function_rows[func];
+	for (unsigned i = 0; i < p->nfunctions; i++)
+		if (p->functions[i].id == func)
+			return p->functions[i].row;
+	return 0;
+}
+
+static bool on_enter(struct collector *c, struct ring *r, const struct ring_enter *e)
+{
+	uint64_t nargs = (e->r.bytes - sizeof(*e)) / 8;
+	struct open_call *o;
+
+	if (e->r.bytes < sizeof(*e) || e->nargs > nargs || e->nargs > TRACE_MAX_ARGS || !r->has_thread)
+		return false;
+	if (e->func < api_nfuncs && !c->function_rows[e->func])
+		derive_name(c, r->process, e->func, api_funcs[e->func].name);
+	o = push_call(&r->thread);
+	if (!o)
+		return false;
+	o->func = e->func;
+	o->tsc = e->tsc;
+	o->row.id = e->seq;
+	o->row.thread = r->thread.id;
+	o->row.parent = r->thread.depth > 1 ? o[-1].row.id : 0;
+	o->row.func = function_row(c, r->process, e->func);
+	o->row.t_enter = session_time(c, e->tsc);
+	o->row.nargs = e->nargs;
+	memcpy(o->row.args, e->args, e->nargs * 8);
+	events_entered(c, e->seq);
+	c->calls++;
+	r->process->calls++;
+	return true;
+}
+
+static void finish_call(struct collector *c, struct ring *r, struct open_call *o)
+{
+	o->row.done = true;
+	if (c->w) {
+		trace_writer_call(c->w, &o->row);
+		for (int phase = o->told ? 1 : 0; phase < 2; phase++)
+			if (o->memory[phase].n)
+				trace_writer_call_memory(c->w, o->row.id, phase, o->memory[phase].p,
+							 o->memory[phase].n);
+	}
+	derive_exit(c, r, o);
+	/* Large pieces are not kept for the next call. */
+	for (int phase = 0; phase < 2; phase++)
+		if (o->memory[phase].capacity > 65536) {
+			free(o->memory[phase].p);
+			o->memory[phase] = (struct bytes){0};
+		}
+}
+
+static bool on_exit_record(struct collector *c, struct ring *r, const struct ring_exit *e)
+{
+	struct thread *t = &r->thread;
+	struct open_call *o;
+	uint64_t nouts = (e->r.bytes - sizeof(*e)) / 8;
+
+	if (e->r.bytes < sizeof(*e) || e->nouts > nouts || e->nouts > TRACE_MAX_OUTS)
+		return false;
+	/* Calls that were left by longjmp or an exception have no exit. */
+	while (t->depth && t->calls[t->depth - 1].row.id != e->seq)
+		flight(c, &t->calls[--t->depth]);
+	if (!t->depth)
+		return false;
+	o = &t->calls[t->depth - 1];
+	o->row.t_exit = session_time(c, e->tsc);
+	o->row.seq_seen = e->seq_seen;
+	o->row.result = e->result;
+	o->row.nouts = e->nouts;
+	o->row.outs_valid = e->outs_valid;
+	memcpy(o->row.outs, e->outs, e->nouts * 8);
+	t->depth--;
+	finish_call(c, r, o);
+	return true;
+}
+
+static struct open_call *find_call(struct ring *r, uint64_t seq)
+{
+	for (unsigned i = r->thread.depth; i > 0; i--)
+		if (r->thread.calls[i - 1].row.id == seq)
+			return &r->thread.calls[i - 1];
+	return NULL;
+}
+
+static bool on_memory(struct ring *r, const struct ring_memory *m)
+{
+	struct open_call *o = m->r.bytes >= sizeof(*m) && m->r.flags < 2 ? find_call(r, m->seq) : NULL;
+
+	return o && bytes_append(&o->memory[m->r.flags], m->blocks, m->r.bytes - sizeof(*m));
+}
+
+static bool on_launch(struct collector *c, struct ring *r, const struct ring_launch *l)
+{
+	struct open_call *o = l->r.bytes >= sizeof(*l) && l->param_bytes <= l->r.bytes - sizeof(*l)
+				      ? find_call(r, l->seq)
+				      : NULL;
+
+	if (!o)
+		return false;
+	derive_launch(c, r, o, l);
+	return true;
+}
+
+static bool on_hash(struct collector *c, const struct ring_hash *h)
+{
+	struct trace_launch_hash row = {.launch = h->seq, .base = h->base, .bytes = h->bytes};
+
+	if (h->r.bytes < sizeof(*h))
+		return false;
+	memcpy(row.hash.b, h->hash, sizeof(row.hash.b));
+	if (c->w)
+		trace_writer_launch_hash(c->w, &row);
+	return true;
+}
+
+static bool on_text(struct collector *c, struct ring *r, const struct ring_record *rec)
+{
+	static const char *const severities[] = {"info", "warning", "error"};
+	const struct ring_diag *d = (const struct ring_diag *)rec;
+	const struct ring_function *f = (const struct ring_function *)rec;
+	size_t fixed = rec->kind == RING_DIAG ? sizeof(*d) : sizeof(*f);
+	const char *text = rec->kind == RING_DIAG ? d->text : f->name;
+
+	if (rec->bytes <= fixed || !memchr(text, 0, rec->bytes - fixed))
+		return false;
+	if (rec->kind == RING_DIAG)
+		collector_diag(c, r->process, d->seq, severities[rec->flags < 3 ? rec->flags : 2], "recorder",
+			       "%s", text);
+	else
+		derive_name(c, r->process, f->func, text);
+	return true;
+}
+
+static bool on_payload(struct collector *c, struct ring *r, const struct ring_payload *p)
+{
+	if (p->r.bytes < sizeof(*p) || p->data_bytes > p->r.bytes - sizeof(*p))
+		return false;
+	payload_piece(c, r, p);
+	return true;
+}
+
+static bool on_record(struct collector *c, struct ring *r, const struct ring_record *rec)
+{
+	switch ((enum ring_kind)rec->kind) {
+	case RING_ENTER: return on_enter(c, r, (const struct ring_enter *)rec);
+	case RING_EXIT: return on_exit_record(c, r, (const struct ring_exit *)rec);
+	case RING_MEMORY: return on_memory(r, (const struct ring_memory *)rec);
+	case RING_PAYLOAD: return on_payload(c, r, (const struct ring_payload *)rec);
+	case RING_LAUNCH: return on_launch(c, r, (const struct ring_launch *)rec);
+	case RING_HASH: return on_hash(c, (const struct ring_hash *)rec);
+	case RING_FUNCTION:
+	case RING_DIAG: return on_text(c, r, rec);
+	case RING_THREAD:
+		if (rec->bytes >= sizeof(struct ring_thread))
+			begin_thread(c, r, (const struct ring_thread *)rec);
+		return rec->bytes >= sizeof(struct ring_thread);
+	case RING_THREAD_END: end_thread(c, r); return true;
+	case RING_PAD:
+	case RING_HOST_WRITE: return true;
+	}
+	return false;
+}
+
+/* ---- rings -------------------------------------------------------------------------------- */
+
+static void release(struct ring *r)
+{
+	atomic_store(&r->header->tail, r->tail);
+	if (atomic_load(&r->header->producer_waits) && atomic_exchange(&r->header->producer_waits, 0))
+		syscall(SYS_futex, &r->header->producer_waits, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void break_ring(struct collector *c, struct ring *r)
+{
+	collector_diag(c, r->process, 0, "error", "collector",
+		       "a record of thread %lld makes no sense: the rest of this thread is not recorded",
+		       (long long)r->thread.tid);
+	r->broken = true;
+}
+
+static uint64_t drain_ring(struct collector *c, struct ring *r)
+{
+	uint64_t head = atomic_load_explicit(&r->header->head, memory_order_acquire), begin = r->tail,
+		 released = r->tail;
+
+	if (head == r->tail)
+		return 0;
+	if (head - r->tail > r->mask + 1)
+		break_ring(c, r);
+	while (r->tail != head && !r->broken) {
+		const struct ring_record *rec = (const struct ring_record *)(r->data + (r->tail & r->mask));
+		uint32_t bytes = rec->bytes;
+
+		if (bytes < sizeof(*rec) || bytes % 8 || bytes > head - r->tail || !on_record(c, r, rec)) {
+			break_ring(c, r);
+			break;
+		}
+		r->tail += bytes;
+		if (r->tail - released >= RELEASE_BYTES) {
+			release(r);
+			released = r->tail;
+		}
+	}
+	if (r->broken)
+		r->tail = head;
+	release(r);
+	r->process->ring_bytes += r->tail - begin;
+	return r->tail - begin;
+}
+
+uint64_t drain_all(struct collector *c)
+{
+	uint64_t bytes = 0;
+
+	for (struct ring *r = c->rings; r; r = r->next)
+		bytes += drain_ring(c, r);
+	return bytes;
+}
+
+void drain_tell_flights(struct collector *c)
+{
+	for (struct ring *r = c->rings; r; r = r->next)
+		for (unsigned i = 0; i < r->thread.depth; i++)
+			if (!r->thread.calls[i].told)
+				flight(c, &r->thread.calls[i]);
+}
+
+void drain_process_end(struct collector *c, struct process *p)
+{
+	struct ring **at = &c->rings, *r;
+
+	while ((r = *at)) {
+		if (r->process != p) {
+			at = &r->next;
+			continue;
+		}
+		drain_ring(c, r);
+		end_thread(c, r);
+		p->waits += r->header->waits;
+		p->waited_ns += r->header->waited_ns;
+		*at = r->next;
+		ring_free(r);
+	}
+	payloads_abort(c, p);
+}

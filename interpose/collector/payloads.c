@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * payloads: large data arrives in pieces, which may belong to a call of another thread (asynchronous copies).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "interpose/collector/internal.h"
+
+#define IMAGE_MAX (1ull << 31) /* larger code images are stored and not analysed */
+
+struct payload {
+	struct payload *next;
+	uint64_t id, seen;
+	struct trace_buffer_writer *buffer;
+	struct bytes image; /* code is kept for analysis */
+};
+
+static struct payload **find(struct process *p, uint64_t id)
+{
+	struct payload **at = &p->payloads;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct payload *begin(struct collector *c, struct process *p, uint64_t id)
+{
+	struct payload *y = calloc(1, sizeof(*y));
+
+	if (!y)
+		return NULL;
+	y->id = id;
+	y->buffer = c->w ? trace_buffer_begin(c->w) : NULL;
+	y->next = p->payloads;
+	p->payloads = y;
+	p->payload_count++;
+	return y;
+}
+
+static struct open_call *call_of(struct ring *r, uint64_t seq)
+{
+	for (unsigned i = r->thread.depth; i > 0; i--)
+		if (r->thread.calls[i - 1].row.id == seq)
+			return &r->thread.calls[i - 1];
+	return NULL;
+}
+
+static void write_row(struct collector *c, const struct ring_payload *p, const char *kind, uint64_t buffer,
+		      const char *note)
+{
+	struct trace_payload row = {.call = p->seq,
+				    .param = p->param,
+				    .kind = kind,
+				    .address = p->address,
+				    .device_address = p->device_address,
+				    .width = p->width,
+				    .height = p->height,
+				    .depth = p->depth,
+				    .buffer = buffer,
+				    .note = note};
+
+	if (c->w)
+		trace_writer_payload(c->w, &row);
+}
+
+static void unavailable(struct collector *c, const struct ring_payload *p)
+{
+	char note[256];
+	size_t n = p->data_bytes < sizeof(note) - 1 ? p->data_bytes : sizeof(note) - 1;
+
+	memcpy(note, p->data, n);
+	note[n] = '\0';
+	write_row(c, p, "unavailable", 0, note);
+}
+
+static void finish(struct collector *c, struct ring *r, struct payload *y, const struct ring_payload *p)
+{
+	static const char *const kinds[] = {[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image"};
+	uint64_t buffer = 0;
+
+	if (y->buffer && trace_buffer_end(y->buffer, &buffer, NULL) != 0)
+		return;
+	write_row(c, p, kinds[p->kind], buffer, NULL);
+	if (p->kind == RING_IMAGE) {
+		struct open_call *o = call_of(r, p->seq);
+		struct image *i = image_add(c, buffer, &y->image);
+
+		if (o && i)
+			o->image = i;
+	}
+}
+
+void payload_piece(struct collector *c, struct ring *r, const struct ring_payload *p)
+{
+	struct process *process = r->process;
+	struct payload **at, *y;
+
+	if (p->kind == RING_UNAVAILABLE) {
+		unavailable(c, p);
+		return;
+	}
+	if (p->kind > RING_IMAGE)
+		return;
+	y = (p->r.flags & RING_PAYLOAD_FIRST) ? begin(c, process, p->id) : *find(process, p->id);
+	if (!y)
+		return;
+	if (y->buffer)
+		trace_buffer_append(y->buffer, p->data, p->data_bytes);
+	if (p->kind == RING_IMAGE && p->total <= IMAGE_MAX)
+		bytes_append(&y->image, p->data, p->data_bytes);
+	y->seen += p->data_bytes;
+	process->payload_bytes += p->data_bytes;
+	c->payload_bytes += p->data_bytes;
+	if (!(p->r.flags & RING_PAYLOAD_LAST))
+		return;
+	finish(c, r, y, p);
+	at = find(process, p->id);
+	*at = y->next;
+	free(y->image.p);
+	free(y);
+}
+
+void payloads_abort(struct collector *c, struct process *p)
+{
+	(void)c;
+	while (p->payloads) {
+		struct payload *y = p->payloads;
+
+		p->payloads = y->next;
+		if (y->buffer)
+			trace_buffer_abort(y->buffer);
+		free(y->image.p);
+		free(y);
+	}
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session: the page that all traced processes share, and the meaning of time stamps.
+ */
+#include <cpuid.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "interpose/collector/internal.h"
+
+#define DEFAULT_RING_BYTES (2u << 20)
+#define CALIBRATION_NS     20000000
+
+static int64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Intel SDM volume 3, "Invariant TSC"; AMD APM volume 3, function 8000_0007h: EDX bit 8. */
+static bool tsc_is_invariant(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+}
+
+/* A pair of readings of both clocks, as close together as a few tries give. */
+static void read_pair(uint64_t *tsc, int64_t *ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = __rdtsc();
+		int64_t now = monotonic();
+		uint64_t after = __rdtsc();
+
+		if (after - before < best) {
+			best = after - before;
+			*tsc = before + best / 2;
+			*ns = now;
+		}
+	}
+}
+
+static void calibrate(struct clock_map *m)
+{
+	struct timespec nap = {0, CALIBRATION_NS};
+	uint64_t tsc;
+	int64_t ns;
+
+	read_pair(&m->tsc_origin, &m->ns_origin);
+	if (!tsc_is_invariant())
+		return;
+	nanosleep(&nap, NULL);
+	read_pair(&tsc, &ns);
+	m->tsc_hz = (uint64_t)((double)(tsc - m->tsc_origin) * 1e9 / (double)(ns - m->ns_origin) + 0.5);
+}
+
+int session_make(struct collector *c, struct diag *d)
+{
+	int fd = memfd_create("cutrace-session", MFD_CLOEXEC);
+	struct ring_session *s;
+
+	if (fd < 0 || ftruncate(fd, RING_DATA_OFFSET) != 0)
+		return diag_set(d, CUTRACE_EIO, "memfd", "no shared memory: %s", strerror(errno));
+	s = mmap(NULL, RING_DATA_OFFSET, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (s == MAP_FAILED)
+		return diag_set(d, CUTRACE_EIO, "memfd", "no shared memory: %s", strerror(errno));
+	c->session = s;
+	c->session_fd = fd;
+	calibrate(&c->clock);
+	c->start_ns = c->clock.ns_origin;
+	s->magic = RING_MAGIC;
+	s->version = RING_VERSION;
+	s->flags = c->o->check ? RING_SESSION_CHECK : 0;
+	s->ring_bytes = c->o->ring_bytes ? c->o->ring_bytes : DEFAULT_RING_BYTES;
+	s->tsc_hz = c->clock.tsc_hz;
+	s->tsc_origin = c->clock.tsc_origin;
+	s->ns_origin = c->clock.ns_origin;
+	atomic_store(&s->collector_alive, 1);
+	return 0;
+}
+
+int64_t session_time(const struct collector *c, uint64_t stamp)
+{
+	if (!c->clock.tsc_hz)
+		return (int64_t)stamp - c->start_ns;
+	return (int64_t)((__int128)(int64_t)(stamp - c->clock.tsc_origin) * 1000000000 /
+			 (int64_t)c->clock.tsc_hz);
+}
+
+int64_t session_now(const struct collector *c)
+{
+	return monotonic() - c->start_ns;
+}

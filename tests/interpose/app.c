@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * app: the program that the recorder's tests record. argv[1] names a scenario; each prints what the test is
+ * to find.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define CUDA_ABI_NO_MAPPING
+#include "api/gen/cuda_abi.h"
+
+static char **args;
+
+/* ---- plain calls ------------------------------------------------------------ */
+
+static int scenario_calls(void)
+{
+	int version = 0, n = 0;
+	CUdevice dev;
+	CUdeviceptr p;
+	char host[64] = "a source of 64 bytes";
+	char back[64];
+
+	cuInit(0);
+	cuDriverGetVersion(&version);
+	cuDeviceGetCount(&n);
+	cuDeviceGet(&dev, 7); /* fails: invalid device */
+	cuMemAlloc_v2(&p, sizeof(host));
+	cuMemcpyHtoD_v2(p, host, sizeof(host));
+	cuMemcpyDtoH_v2(back, p, sizeof(back));
+	cuMemFree_v2(p);
+	printf("%d %d %llx %s\n", version, n, (unsigned long long)p, back);
+	return 42;
+}
+
+static int scenario_errno(void)
+{
+	int ok = 1, version;
+
+	for (int i = 0; i < 100000; i++) {
+		errno = 77;
+		cuDriverGetVersion(&version);
+		ok &= errno == 77;
+	}
+	errno = 78;
+	cuGetProcAddress_v2("cuInit", &(void *){NULL}, 12000, 0, NULL);
+	ok &= errno == 78;
+	puts(ok ? "kept" : "lost");
+	return 0;
+}
+
+/* Descriptors above the standard ones vanish, as daemons do it. */
+static int scenario_closefds(void)
+{
+	int version;
+	pthread_t t;
+
+	cuInit(0);
+	for (int fd = 3; fd < 2000; fd++)
+		close(fd);
+	for (int i = 0; i < 10; i++)
+		if (open("/dev/null", O_RDONLY) < 0)
+			return 1;
+	cuDriverGetVersion(&version);
+	/* A new thread needs the socket again. */
+	pthread_create(&t, NULL, (void *(*)(void *))(void *)cuDriverGetVersion, &version);
+	pthread_join(t, NULL);
+	usleep(100000);
+	cuDriverGetVersion(&version);
+	return 0;
+}
+
+/* ---- ends -------------------------------------------------------------------------- */
+
+static int scenario_abort(void)
+{
+	cuInit(0);
+	abort();
+}
+
+static int scenario__exit(void)
+{
+	cuInit(0);
+	_exit(3);
+}
+
+static int scenario_segv(void)
+{
+	cuInit(0);
+	raise(SIGSEGV);
+	return 0;
+}
+
+static int scenario_term(void)
+{
+	cuInit(0);
+	raise(SIGTERM);
+	return 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------- */
+
+#define NTHREADS 16
+#define NCALLS   20000
+
+static void *thread_main(void *arg)
+{
+	int version;
+
+	for (int i = 0; i < NCALLS; i++)
+		cuCtxSetFlags((unsigned)((uintptr_t)arg * NCALLS) + (unsigned)i);
+	cuDriverGetVersion(&version);
+	return NULL;
+}
+
+static int scenario_threads(void)
+{
+	pthread_t t[NTHREADS];
+
+	for (uintptr_t i = 0; i < NTHREADS; i++)
+		pthread_create(&t[i], NULL, thread_main, (void *)i);
+	for (int i = 0; i < NTHREADS; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+/* Many short threads use rings again. */
+static int scenario_short_threads(void)
+{
+	for (uintptr_t i = 0; i < 200; i++) {
+		pthread_t t;
+
+		pthread_create(&t, NULL, (void *(*)(void *))(void *)cuInit, (void *)i);
+		pthread_join(t, NULL);
+	}
+	return 0;
+}
+
+/* ---- processes --------------------------------------------------------------------------- */
+
+static int scenario_fork(void)
+{
+	int version, status;
+	pid_t pid;
+
+	cuInit(0);
+	pid = fork();
+	if (pid == 0) {
+		for (int i = 0; i < 10; i++)
+			cuDriverGetVersion(&version);
+		_exit(5);
+	}
+	cuDriverGetVersion(&version);
+	waitpid(pid, &status, 0);
+	printf("%d %d\n", (int)pid, WEXITSTATUS(status));
+	return 0;
+}
+
+static int scenario_exec(void)
+{
+	cuInit(0);
+	execl("/proc/self/exe", args[0], "calls", NULL);
+	return 1;
+}
+
+/* ---- unknown functions --------------------------------------------------------------------- */
+
+typedef double brand_new_fn(int a, double b, void *c, float d, long e1, long e2, long e3, long e4,
+			    long on_stack);
+
+static int call_brand_new(brand_new_fn *f)
+{
+	double x = f(1, 2.5, args, 0.25f, 3, 4, 5, 6, 1000);
+
+	printf("%.2f\n", x);
+	return x == 1 + 2.5 + 1 + 0.25 + 18 + 1000 ? 0 : 1;
+}
+
+static int scenario_unknown_proc(void)
+{
+	void *f = NULL;
+
+	cuGetProcAddress_v2("cuBrandNewFunction", &f, 15000, 0, NULL);
+	return f ? call_brand_new((brand_new_fn *)f) : 2;
+}
+
+static int scenario_unknown_dlsym(void)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW), *f = dlsym(handle, "cuBrandNewFunction");
+
+	return f ? call_brand_new((brand_new_fn *)f) : 2;
+}
+
+brand_new_fn cuBrandNewFunction;
+static int scenario_unknown_linked(void)
+{
+	return call_brand_new(cuBrandNewFunction);
+}
+
+/* Known ones through cuGetProcAddress are our entry points. */
+static int scenario_known_proc(void)
+{
+	int (*f)(int *) = NULL, version = 0;
+
+	cuGetProcAddress_v2("cuDriverGetVersion", (void **)&f, 12000, 0, NULL);
+	f(&version);
+	printf("%d %d\n", version, (void *)f == dlsym(RTLD_DEFAULT, "cuDriverGetVersion"));
+	return 0;
+}
+
+int cuBrandNewNesting(int *version);
+static int scenario_nesting(void)
+{
+	int (*f)(int *) = NULL, version = 0;
+
+	cuGetProcAddress_v2("cuBrandNewNesting", (void **)&f, 15000, 0, NULL);
+	printf("%d\n", f(&version));
+	return version == 13000 ? 0 : 1;
+}
+
+static int scenario_export_table(void)
+{
+	static const unsigned char uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	const struct {
+		size_t bytes;
+		int (*one)(int, int);
+		const void *data;
+	} *table = NULL;
+
+	cuGetExportTable((const void **)&table, (const CUuuid *)uuid);
+	printf("%d %d\n", table->one(3, 4), table->data == table);
+	return 0;
+}
+
+/* ---- payloads ----------------------------------------------------------------------------------- */
+
+static void print_hash(const char *what, const void *p, size_t n)
+{
+	XXH128_canonical_t h;
+
+	XXH128_canonicalFromHash(&h, XXH3_128bits(p, n));
+	printf("%s ", what);
+	for (int i = 0; i < 16; i++)
+		printf("%02x", h.digest[i]);
+	printf(" %zu\n", n);
+}
+
+#define PINNED_BYTES (3u << 20)
+/* One staging buffer for all copies, refilled as soon as each has been read. */
+static int scenario_pinned(void)
+{
+	CUdeviceptr dev;
+	unsigned char *stage, *back;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, PINNED_BYTES);
+	cuMemHostAlloc((void **)&stage, PINNED_BYTES, 0);
+	cuMemHostAlloc((void **)&back, PINNED_BYTES, 0);
+	for (int round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < PINNED_BYTES; i++)
+			stage[i] = (unsigned char)(i * 7 + (unsigned)round * 13);
+		cuMemcpyHtoDAsync_v2(dev, stage, PINNED_BYTES, s);
+		cuMemcpyDtoHAsync_v2(back, dev, PINNED_BYTES, s);
+		cuStreamSynchronize(s);
+		print_hash("round", back, PINNED_BYTES);
+		memset(stage, 0xee, PINNED_BYTES);
+	}
+	return 0;
+}
+
+static int scenario_capture(void)
+{
+	CUdeviceptr dev;
+	void *stage;
+	CUstream s;
+	CUgraph g;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, 4096);
+	cuMemHostAlloc(&stage, 4096, 0);
+	cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	cuMemcpyHtoDAsync_v2(dev, stage, 4096, s);
+	cuStreamEndCapture(s, &g);
+	return 0;
+}
+
+static int scenario_pitched(void)
+{
+	static unsigned char host[64][96];
+	unsigned char packed[16][40];
+	CUdeviceptr dev;
+	CUDA_MEMCPY2D m = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = host,
+			   .srcPitch = 96,
+			   .srcXInBytes = 5,
+			   .srcY = 3,
+			   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			   .dstPitch = 64,
+			   .WidthInBytes = 40,
+			   .Height = 16};
+
+	for (unsigned i = 0; i < sizeof(host); i++)
+		host[i / 96][i % 96] = (unsigned char)(i * 31 >> 3);
+	for (unsigned y = 0; y < 16; y++)
+		memcpy(packed[y], &host[3 + y][5], 40);
+	cuMemAlloc_v2(&dev, 64 * 64);
+	m.dstDevice = dev;
+	cuMemcpy2D_v2(&m);
+	print_hash("packed", packed, sizeof(packed));
+	return 0;
+}
+
+/* Far more than any ring holds. */
+static int scenario_large(void)
+{
+	size_t n = 24u << 20;
+	unsigned char *host = malloc(n);
+	CUdeviceptr dev;
+
+	for (size_t i = 0; i < n; i++)
+		host[i] = (unsigned char)(i ^ i >> 9);
+	cuMemAlloc_v2(&dev, n);
+	cuMemcpyHtoD_v2(dev, host, n);
+	print_hash("large", host, n);
+	free(host);
+	return 0;
+}
+
+/* ---- launches -------------------------------------------------------------------------------------- */
+
+static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+			  ".visible .entry askfill(.param .u64 p, .param .u32 v, .param .u64 n)\n"
+			  "{\n\t.reg .u64 %rd<3>;\n\t.reg .u32 %r<2>;\n"
+			  "\tld.param.u64 %rd1, [p];\n\tld.param.u32 %r1, [v];\n"
+			  "\tst.global.u32 [%rd1], %r1;\n\tret;\n}\n";
+
+static int launches(const char *name)
+{
+	CUmodule m;
+	CUfunction f;
+	CUdeviceptr a, b;
+	int value = 0x5a;
+	uint64_t n = 1000;
+	void *params[] = {&a, &value, &n};
+	struct {
+		CUdeviceptr p;
+		int value;
+		uint64_t n;
+	} block;
+	size_t bytes = sizeof(block);
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+			 CU_LAUNCH_PARAM_END};
+
+	cuMemAlloc_v2(&a, 1000);
+	cuMemAlloc_v2(&b, 500);
+	cuModuleLoadData(&m, ptx);
+	cuModuleGetFunction(&f, m, name);
+	cuLaunchKernel(f, 2, 3, 4, 5, 6, 7, 128, (CUstream)0x5010, params, NULL);
+	print_hash("a", (void *)(uintptr_t)a, 1000);
+	block.p = a;
+	block.value = 0x5b;
+	block.n = 10;
+	cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, NULL, extra);
+	print_hash("b", (void *)(uintptr_t)b, 500);
+	printf("a %llx b %llx\n", (unsigned long long)a, (unsigned long long)b);
+	return 0;
+}
+
+static int scenario_launch(void)
+{
+	return launches("fill");
+}
+
+static int scenario_launch_ask(void)
+{
+	return launches("askfill");
+}
+
+/* ---- busy, for being killed ---------------------------------------------------------------------------- */
+
+/* args[2]: a file of 64-byte lines, one per thread: how many calls this thread has completed. */
+struct progress {
+	_Atomic uint64_t completed;
+	char pad[56];
+};
+static struct progress *progress;
+
+static void *busy(void *arg)
+{
+	uintptr_t i = (uintptr_t)arg;
+	CUdeviceptr p;
+	char data[256];
+
+	cuMemAlloc_v2(&p, sizeof(data));
+	memset(data, (int)i, sizeof(data));
+	for (uint64_t n = 1;; n++) {
+		switch (n % 4) {
+		case 0: cuMemcpyHtoD_v2(p, data, sizeof(data)); break;
+		case 1: cuMemcpyDtoH_v2(data, p, sizeof(data)); break;
+		case 2: cuCtxSetFlags((unsigned)n); break;
+		default: cuMemsetD8_v2(p, (unsigned char)n, sizeof(data));
+		}
+		atomic_store_explicit(&progress[i].completed, n, memory_order_release);
+	}
+	return NULL;
+}
+
+static int scenario_busy(void)
+{
+	int fd = open(args[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
+	pthread_t t;
+
+	if (fd < 0 || ftruncate(fd, 4096) != 0)
+		return 1;
+	progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	for (uintptr_t i = 1; i < 4; i++)
+		pthread_create(&t, NULL, busy, (void *)i);
+	busy(NULL);
+	return 0;
+}
+
+/* In flight when it dies: the driver never returns from this. */
+static void forever(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+}
+
+static int scenario_stuck(void)
+{
+	cuInit(0);
+	cuLaunchHostFunc(NULL, forever, NULL);
+	puts("stuck");
+	fflush(stdout);
+	cuStreamSynchronize(NULL);
+	return 0;
+}
+
+#define S(name)                        \
+	{                              \
+#		name, scenario_##name \
+	}
+static const struct {
+	const char *name;
+	int (*run)(void);
+} scenarios[] = {
+	S(calls),   S(errno),        S(closefds),      S(abort),          S(_exit),
+	S(segv),    S(term),         S(threads),       S(short_threads),  S(fork),
+	S(exec),    S(unknown_proc), S(unknown_dlsym), S(unknown_linked), S(known_proc),
+	S(nesting), S(export_table), S(pinned),        S(capture),        S(pitched),
+	S(large),   S(launch),       S(launch_ask),    S(busy),           S(stuck),
+};
+
+int main(int argc, char **argv)
+{
+	args = argv;
+	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+		if (!strcmp(argv[1], scenarios[i].name))
+			return scenarios[i].run();
+	return 99;
+}
