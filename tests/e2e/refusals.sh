@@ -17,15 +17,17 @@ head -c $((size / 2)) "$good" >"$work/truncated"
 sqlite3 "$work/foreign" 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'
 cp "$good" "$work/newer"
 sqlite3 "$work/newer" 'PRAGMA user_version = 1000000'
-# A byte in the middle of the file: of a page, or of a buffer whose hash then does not fit.
+# A buffer whose bytes do not fit its hash; and a file with a good header and nothing good behind it.
 cp "$good" "$work/corrupt"
+sqlite3 "$work/corrupt" "UPDATE chunk SET data = zeroblob(length(data)) WHERE id IN (SELECT chunk FROM buffer_chunk
+	WHERE buffer IN (SELECT buffer FROM payload WHERE kind = 'h2d'))"
 page=$(sqlite3 -readonly "$good" 'PRAGMA page_size')
-head -c "$page" /dev/zero | tr '\0' '\377' |
-	dd of="$work/corrupt" bs="$page" seek=$((size / page / 2)) conv=notrunc 2>/dev/null
+cp "$good" "$work/rotten"
+head -c $((size - page)) /dev/zero | tr '\0' '\377' | dd of="$work/rotten" bs="$page" seek=1 conv=notrunc 2>/dev/null
 mkdir "$work/directory"
 
 for command in info dump replay; do
-	for file in empty text truncated foreign newer directory absent; do
+	for file in empty text truncated foreign newer rotten directory absent; do
 		expect 125 "$cutrace" "$command" "$work/$file"
 		says err "$file"
 	done

@@ -188,13 +188,18 @@ step_inject()
 	line=$(line_of "$inject")
 	[ -n "$line" ] || fail "no instruction $inject in $kernel"
 	expect 1 "$work/inject.out" "$cutrace" replay --device interp --inject "$kernel:$line:$bit" "$trace"
-	grep -q "$kernel" "$work/inject.out" || fail "the report does not name the kernel $kernel"
+	grep -qE "^ *kernel +$kernel\\b" "$work/inject.out" || {
+		cat "$work/inject.out" >&2
+		fail "the report does not name the kernel $kernel"
+	}
 	[ "$store" != - ] || return 0
 	line=$(line_of "$store")
 	[ -n "$line" ] || fail "no instruction $store in $kernel"
-	grep -qE "(^|[^0-9])$line([^0-9]|\$)" "$work/inject.out" || {
+	# The first PTX line that the report names after "stored".
+	named=$(sed -n '/stored/,$p' "$work/inject.out" | grep -oE 'PTX line [0-9]+' | head -n 1)
+	[ "$named" = "PTX line $line" ] || {
 		cat "$work/inject.out" >&2
-		fail "the report does not name PTX line $line"
+		fail "the report names '$named' as the store, not PTX line $line"
 	}
 }
 
