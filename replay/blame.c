@@ -13,10 +13,11 @@
 
 #define MAX_CANDIDATES 16
 
+/* Before each launch: the device can be told once it is initialised. */
 void blame_arm(struct engine *e)
 {
-	if (e->blame->live)
-		extension_watch(e, e->blame->live, e->blame->bytes);
+	if (e->blame && e->blame->live && !e->watching)
+		e->watching = extension_watch(e, e->blame->live, e->blame->bytes);
 }
 
 static bool collect_watched(struct engine *e)
@@ -25,7 +26,7 @@ static bool collect_watched(struct engine *e)
 	struct store_row row = {.verdict = e->blame->verdict, .how = "watched", .has_place = true};
 	uint64_t call = 0;
 
-	if (!e->blame->live || !extension_watch_result(e, &hit))
+	if (!e->watching || !extension_watch_result(e, &hit))
 		return false;
 	if (map_get(&e->launch_ids, hit.launch, &call))
 		row.launch = call;

@@ -28,7 +28,7 @@ static const char help[] =
 	"  --stop-at CALL       end after this call\n"
 	"  --verify-addresses   where pointers had to be translated, replay again at a second base and "
 	"compare\n"
-	"  --inject KERNEL:PTXLINE:BIT\n"
+	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
 	"                       flip one bit of one instruction's result (a test aid of our devices)\n"
 	"  --json               the report as JSON\n"
 	"  --verbose            every comparison and every remark\n"
@@ -84,16 +84,26 @@ static bool parse_limit(const char *s, double *out)
 	return *s && !*end && isfinite(*out) && *out >= 0;
 }
 
+/* KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]; blocks and threads are numbers or '*'. */
 static bool inject_is_well_formed(const char *s)
 {
-	const char *line = strchr(s, ':'), *bit = line ? strchr(line + 1, ':') : NULL;
-	uint64_t n, b;
-	char number[24];
+	const char *p = strchr(s, ':');
+	unsigned parts = 0;
+	char *end;
 
-	if (!bit || line == s || bit - line > 20)
+	if (!p || p == s)
 		return false;
-	snprintf(number, sizeof(number), "%.*s", (int)(bit - line - 1), line + 1);
-	return parse_u64(number, &n) && n && parse_u64(bit + 1, &b) && b < 128;
+	for (; *p == ':' && parts < 4; parts++) {
+		end = (char *)(uintptr_t)(p + 1);
+		if (parts >= 2 && *end == '*')
+			end++;
+		else if (*end >= '0' && *end <= '9')
+			strtoull(end, &end, 10);
+		if (end == p + 1)
+			return false;
+		p = end;
+	}
+	return !*p && parts >= 2;
 }
 
 static const char *take_option(struct replay_options *o, int c, const char *arg)

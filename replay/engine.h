@@ -314,6 +314,7 @@ struct engine {
 	struct vmm_granules *granules;
 	unsigned vmm_failed;
 	const struct blame_request *blame;
+	bool watching;
 	uint64_t last_call; /* of the trace; for progress */
 	int (*progress)(uint64_t call, uint64_t last);
 };

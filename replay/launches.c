@@ -192,6 +192,8 @@ void launch_replay(struct engine *e, struct call *c)
 	}
 	if (!call_rebuild(e, c) || !bind_params(e, c, &l, k))
 		return;
+	if (contexts_enter(e, c->thread))
+		blame_arm(e);
 	call_issue(e, c);
 	if (!c->refused && !c->result)
 		after_launch(e, c, &l);

@@ -203,21 +203,33 @@ static void print_addresses(const struct report *r, FILE *out)
 		fprintf(out, ", %" PRId64 " of them by virtual memory management", r->vmm);
 }
 
+static void print_count(FILE *out, int64_t n, const char *one, const char *many)
+{
+	fprintf(out, "%" PRId64 " %s", n, n == 1 ? one : many);
+}
+
 static void print_summary(const struct report *r, FILE *out)
 {
 	const struct grade_counts *c = &r->copy, *h = &r->hash;
 
-	fprintf(out, "%s: %" PRId64 " launches, %" PRId64 " copies compared, %" PRId64 " differ",
-		status_name(r->status), r->launches, c->equal + c->tolerated + c->differs, c->differs);
-	if (h->equal + h->tolerated + h->differs)
-		fprintf(out, "; %" PRId64 " buffers checked after launches, %" PRId64 " differ",
-			h->equal + h->tolerated + h->differs, h->differs);
+	fprintf(out, "%s: ", status_name(r->status));
+	print_count(out, r->launches, "launch, ", "launches, ");
+	print_count(out, c->equal + c->tolerated + c->differs, "copy compared, ", "copies compared, ");
+	print_count(out, c->differs, "differs", "differ");
+	if (h->equal + h->tolerated + h->differs) {
+		fputs("; ", out);
+		print_count(out, h->equal + h->differs, "buffer", "buffers");
+		fputs(" checked after launches, ", out);
+		print_count(out, h->differs, "differs", "differ");
+	}
 	if (c->tolerated)
 		fprintf(out, "; %" PRId64 " differ within the limits", c->tolerated);
 	if (c->unverified + h->unverified)
 		fprintf(out, "; %" PRId64 " unverified", c->unverified + h->unverified);
-	if (r->refused)
-		fprintf(out, "; %" PRId64 " launches not replayed", r->refused);
+	if (r->refused) {
+		fputs("; ", out);
+		print_count(out, r->refused, "launch not replayed", "launches not replayed");
+	}
 	if (r->fault.equal)
 		fprintf(out, "; recorded fault reproduced");
 	if (r->fault.fault)
@@ -315,13 +327,15 @@ static void print_stores(sqlite3 *db, int64_t verdict, FILE *out)
 
 static void print_writer(sqlite3_stmt *v, FILE *out)
 {
-	bool hash = !strcmp(text(v, V_KIND), "hash");
+	const char *kind = text(v, V_KIND), *role = "the last recorded writer of the buffer";
 
+	if (!strcmp(kind, "hash"))
+		role = "the first launch after which a buffer differs";
+	else if (!strcmp(kind, "fault"))
+		role = "the last launch before it";
 	if (has(v, V_LAUNCH))
-		fprintf(out, "  kernel   %s, launch of call %" PRId64 "%s\n",
-			has(v, V_KERNEL) ? text(v, V_KERNEL) : "(unnamed)", integer(v, V_LAUNCH),
-			hash ? ": the first launch after which a buffer differs"
-			     : ": the last recorded writer of the buffer");
+		fprintf(out, "  kernel   %s, launch of call %" PRId64 ": %s\n",
+			has(v, V_KERNEL) ? text(v, V_KERNEL) : "(unnamed)", integer(v, V_LAUNCH), role);
 }
 
 static void print_divergence(sqlite3 *db, FILE *out)

@@ -129,8 +129,6 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 		return rc;
 	if (!r->blame)
 		write_target(e);
-	if (r->blame)
-		blame_arm(e);
 	rc = engine_run(e, d);
 	if (rc)
 		return rc;

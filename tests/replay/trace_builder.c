@@ -121,7 +121,7 @@ void builder_allocation(struct builder *b, uint64_t call, uint64_t base, uint64_
 uint64_t builder_kernel(struct builder *b, uint64_t load_call, uint64_t module, const char *name,
 			unsigned nparams, struct trace_kernel_param *params)
 {
-	struct trace_module m = {.process = 1, .handle = module, .created = load_call};
+	struct trace_module m = {.process = 1, .handle = module, .created = load_call, .image = b->image};
 	struct trace_kernel k = {.name = name, .has_ptx = nparams > 0, .nparams = nparams, .params = params};
 
 	assert_int_equal(trace_writer_module(b->w, &m), 0);

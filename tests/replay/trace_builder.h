@@ -17,6 +17,7 @@ struct builder {
 	uint64_t parent;   /* likewise */
 	uint64_t seq_seen; /* likewise; 0: the call's own id */
 	bool in_flight;    /* likewise */
+	uint64_t image;    /* of the next module: its row in the image table */
 	uint64_t outs[TRACE_MAX_OUTS];
 	uint32_t outs_valid; /* likewise */
 };
