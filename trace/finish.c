@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -13,10 +14,11 @@
 #include "api/api_sql.h"
 #include "trace/internal.h"
 
-#define PACK_TXN_BYTES  (64u << 20)
-#define PUNCH_LOG_BYTES (1u << 30) /* give space back while packing when the log is larger than this */
-#define SAMPLE_BYTES    (64u << 10)
-#define BUSY_WAIT_MS    10000
+#define PACK_TXN_BYTES     (64u << 20)
+#define PUNCH_LOG_BYTES    (1u << 30) /* give space back while packing when the log is larger than this */
+#define SAMPLE_BYTES       (64u << 10)
+#define SHRINK_BELOW_BYTES (4 << 20)
+#define BUSY_WAIT_MS       10000
 
 struct packer {
 	struct trace_writer *w;
@@ -243,6 +245,17 @@ static int sync_file(const char *path, struct diag *d)
 	return rc;
 }
 
+/* A small trace is sent around: small pages make it several times smaller (each table takes a page at least).
+ */
+static int shrink(struct trace_writer *w, struct diag *d)
+{
+	struct stat st;
+
+	if (stat(w->path, &st) || st.st_size > SHRINK_BELOW_BYTES)
+		return 0;
+	return db_exec(w->db, w->path, d, "PRAGMA page_size=1024; VACUUM");
+}
+
 int writer_finish(struct trace_writer *w, struct diag *d)
 {
 	unsigned i;
@@ -258,6 +271,8 @@ int writer_finish(struct trace_writer *w, struct diag *d)
 		rc = pack(w, d);
 	if (!rc)
 		rc = make_views(w, d);
+	if (!rc)
+		rc = shrink(w, d);
 	if (!rc)
 		rc = sync_file(w->path, d);
 	if (!rc)

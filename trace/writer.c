@@ -12,7 +12,7 @@
 #include "trace/internal.h"
 
 const struct trace_tuning trace_tuning_default = {
-	.page_bytes = 65536,
+	.page_bytes = 16384,
 	.wal = true,
 	.use_log = true,
 	.inline_bytes = 4096,
@@ -248,7 +248,7 @@ static int create_schema(struct trace_writer *w, struct diag *d)
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "COMMIT");
 	if (!rc && w->tuning.wal)
-		rc = db_exec(w->db, w->path, d, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=512;");
+		rc = db_exec(w->db, w->path, d, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=2048;");
 	return rc;
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/content.h"
+#include "dump/decode.h"
+#include "dump/dump.h"
+#include "dump/options.h"
+#include "dump/row.h"
+
+#define TEXT_ELEMENTS 16u
+#define JSON_ELEMENTS 4096u
+
+static bool match_result(const struct dump_options *o, const struct trace_call *c)
+{
+	switch (o->result) {
+	case RESULT_ANY: return true;
+	case RESULT_IN_FLIGHT: return !c->done;
+	case RESULT_OK: return c->done && !c->result;
+	case RESULT_ERROR: return c->done && c->result;
+	case RESULT_VALUE: return c->done && c->result == o->result_value;
+	}
+	return false;
+}
+
+static bool match(struct trace *t, const struct dump_options *o, const struct trace_call *c)
+{
+	const struct trace_function *f;
+	const struct trace_thread *th;
+	struct trace_launch l;
+	double ms = (double)c->t_enter / 1e6;
+
+	if ((o->thread && c->thread != o->thread) || !match_result(o, c))
+		return false;
+	if (o->has_time && (ms < o->time_from_ms || ms > o->time_to_ms))
+		return false;
+	if (o->process && (!(th = trace_thread(t, c->thread)) || th->process != o->process))
+		return false;
+	if (o->functions &&
+	    (!(f = trace_function(t, c->func)) || !dump_match_function(o->functions, f->name)))
+		return false;
+	return !o->launches || trace_launch_get(t, c->id, &l) == 0;
+}
+
+/* Stable numbers must not depend on what is shown: then every call is decoded from the first one on. */
+static int print_calls(struct trace *t, const struct dump_options *o, struct decoder *dec,
+		       struct trace_call_iter *it)
+{
+	struct print_options p = {.out = stdout, .stable = o->stable};
+	struct json j = {.out = stdout};
+	struct trace_call c;
+	unsigned n;
+	int rc = 0;
+
+	trace_processes(t, &n);
+	p.many_process = n > 1;
+	while (!ferror(stdout) && (rc = trace_call_next(it, &c)) == 1) {
+		bool shown = c.id >= o->first && match(t, o, &c);
+		const struct row *r = shown || o->stable ? decode_call(dec, &c) : NULL;
+
+		if (!shown || !r)
+			continue;
+		if (o->json)
+			print_json(&p, &j, r);
+		else
+			print_text(&p, r);
+	}
+	return rc;
+}
+
+static int dump_calls(struct trace *t, const struct dump_options *o, struct diag *d)
+{
+	struct decoder *dec = decoder_new(t, o->json ? JSON_ELEMENTS : TEXT_ELEMENTS);
+	struct trace_call_iter *it = trace_calls(t, o->stable ? 0 : o->first, o->last);
+	int rc = 0;
+
+	if (!dec || !it)
+		rc = diag_set(d, CUTRACE_ENOMEM, o->file, "out of memory");
+	else if (print_calls(t, o, dec, it) < 0)
+		rc = diag_set(d, CUTRACE_ECORRUPT, o->file,
+			      "the trace is damaged: not all calls can be read");
+	trace_call_iter_free(it);
+	decoder_free(dec);
+	return rc;
+}
+
+static int run(struct trace *t, const struct dump_options *o, struct diag *d)
+{
+	if (o->modules)
+		return dump_modules(t, o, d);
+	if (o->has_buffer)
+		return dump_buffer(t, o->buffer, o, d);
+	if (o->has_payload)
+		return dump_payload(t, o, d);
+	return dump_calls(t, o, d);
+}
+
+/* A reader that has seen enough (head) is no error. */
+static int finish_output(const char *command)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return DUMP_OK;
+	if (errno == EPIPE)
+		return DUMP_OK;
+	fprintf(stderr, "%s: error: cannot write the output: %s\n", command, strerror(errno));
+	return DUMP_CANNOT;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	struct diag d = DIAG_INIT;
+	struct dump_options o;
+	struct trace *t;
+	int rc;
+
+	if (dump_options_parse(&o, argc, argv, &d)) {
+		diag_print(&d, stderr);
+		fputs("  cutrace dump --help tells what there is\n", stderr);
+		return DUMP_USAGE;
+	}
+	if (o.help) {
+		fputs(dump_usage, stdout);
+		return finish_output("dump");
+	}
+	if (trace_open(&t, o.file, &d)) {
+		diag_print(&d, stderr);
+		return DUMP_CANNOT;
+	}
+	rc = run(t, &o, &d);
+	trace_close(t);
+	if (rc) {
+		fflush(stdout);
+		diag_print(&d, stderr);
+		return rc == CUTRACE_EINVAL ? DUMP_USAGE : DUMP_CANNOT;
+	}
+	return finish_output("dump");
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocations come from a cursor in order of creation and go when their end has passed; in between they are
+ * in two sorted arrays, by device and by host address. */
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/names.h"
+
+struct range {
+	uint64_t base, bytes, id, destroyed;
+	uint32_t process;
+};
+
+struct ranges {
+	struct range *v;
+	size_t n, capacity, sweep_at;
+};
+
+struct live_allocations {
+	sqlite3_stmt *cursor;
+	bool pending; /* `next` waits for its call */
+	struct range next, next_host;
+	uint64_t next_created;
+	struct ranges device, host;
+};
+
+struct live_allocations *live_allocations_new(struct trace *t)
+{
+	struct live_allocations *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	if (sqlite3_prepare_v2(
+		    trace_db(t),
+		    "SELECT id,process,base,bytes,host_address,created,destroyed,kind FROM allocation "
+		    "ORDER BY created,id",
+		    -1, &a->cursor, NULL) != SQLITE_OK) {
+		free(a);
+		return NULL;
+	}
+	return a;
+}
+
+void live_allocations_free(struct live_allocations *a)
+{
+	if (!a)
+		return;
+	sqlite3_finalize(a->cursor);
+	free(a->device.v);
+	free(a->host.v);
+	free(a);
+}
+
+static bool fetch(struct live_allocations *a)
+{
+	const char *kind;
+	bool host_only;
+
+	if (a->pending)
+		return true;
+	if (!a->cursor || sqlite3_step(a->cursor) != SQLITE_ROW)
+		return false;
+	a->next = (struct range){
+		.id = (uint64_t)sqlite3_column_int64(a->cursor, 0),
+		.process = (uint32_t)sqlite3_column_int64(a->cursor, 1),
+		.base = (uint64_t)sqlite3_column_int64(a->cursor, 2),
+		.bytes = (uint64_t)sqlite3_column_int64(a->cursor, 3),
+		.destroyed = (uint64_t)sqlite3_column_int64(a->cursor, 6),
+	};
+	kind = (const char *)sqlite3_column_text(a->cursor, 7);
+	host_only = kind && (strcmp(kind, "host") == 0 || strcmp(kind, "registered") == 0);
+	a->next_host = a->next;
+	a->next_host.base = (uint64_t)sqlite3_column_int64(a->cursor, 4);
+	if (!a->next_host.base && host_only)
+		a->next_host.base = a->next.base;
+	a->next_created = (uint64_t)sqlite3_column_int64(a->cursor, 5);
+	a->pending = true;
+	return true;
+}
+
+/* Index of the first range that begins after the address. */
+static size_t after(const struct ranges *r, uint32_t process, uint64_t address)
+{
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct range *m = &r->v[mid];
+
+		if (m->process < process || (m->process == process && m->base <= address))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool over(const struct range *r, uint64_t call)
+{
+	return r->destroyed && r->destroyed < call;
+}
+
+/* Drops what has ended, when the array has doubled since the last time. */
+static void sweep(struct ranges *r, uint64_t call)
+{
+	size_t i, n = 0;
+
+	if (r->n < r->sweep_at || r->n < 64)
+		return;
+	for (i = 0; i < r->n; i++)
+		if (!over(&r->v[i], call))
+			r->v[n++] = r->v[i];
+	r->n = n;
+	r->sweep_at = n * 2;
+}
+
+static void insert(struct ranges *r, const struct range *x, uint64_t call)
+{
+	size_t at;
+
+	if (!x->base || over(x, call))
+		return;
+	sweep(r, call);
+	if (r->n == r->capacity) {
+		size_t more = r->capacity ? r->capacity * 2 : 64;
+		struct range *p = reallocarray(r->v, more, sizeof(*p));
+
+		if (!p)
+			return;
+		r->v = p;
+		r->capacity = more;
+	}
+	at = after(r, x->process, x->base);
+	if (at && r->v[at - 1].process == x->process && r->v[at - 1].base == x->base) {
+		r->v[at - 1] = *x; /* the older one must have ended */
+		return;
+	}
+	memmove(&r->v[at + 1], &r->v[at], (r->n - at) * sizeof(*r->v));
+	r->v[at] = *x;
+	r->n++;
+}
+
+static void advance(struct live_allocations *a, uint64_t call)
+{
+	while (fetch(a) && a->next_created <= call) {
+		insert(&a->device, &a->next, call);
+		insert(&a->host, &a->next_host, call);
+		a->pending = false;
+	}
+}
+
+uint64_t live_allocation_at(struct live_allocations *a, uint32_t process, uint64_t address, bool host,
+			    uint64_t call, uint64_t *offset)
+{
+	struct ranges *r = host ? &a->host : &a->device;
+	size_t i;
+
+	advance(a, call);
+	/* A range that has ended may lie between the address and a larger one that lives; a few steps back
+	 * suffice. */
+	for (i = after(r, process, address); i-- > 0 && r->v[i].process == process;) {
+		if (!over(&r->v[i], call) && address - r->v[i].base < (r->v[i].bytes ? r->v[i].bytes : 1)) {
+			*offset = address - r->v[i].base;
+			return r->v[i].id;
+		}
+		if (!over(&r->v[i], call))
+			break;
+	}
+	return 0;
+}
