@@ -33,7 +33,7 @@ for command in info dump replay; do
 	done
 done
 expect 125 "$cutrace" replay "$work/corrupt"
-says err corrupt
+says out "damaged"
 expect 125 "$cutrace" replay --device no-such-device "$good"
 says err 'no-such-device'
 expect 125 "$cutrace" replay --driver "$work/absent.so" "$good"

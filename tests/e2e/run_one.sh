@@ -119,15 +119,26 @@ step_record()
 	grep -q "$kernel" "$work/info.out" || fail "info does not name $kernel"
 }
 
-# The runtime library asks for some 440 functions and its calls differ from version to version: of those programs
-# the golden dump shows what the program itself asked for.
+# The runtime library asks for some 440 functions, and its calls differ from version to version: of those programs
+# the golden dump shows what the program itself asked for, without the numbers of the calls. Where threads
+# run side by side, it shows the calls without their order and owners. Sizes of code depend on the compiler.
 dump_trace()
 {
+	functions='*'
+	edit='s/image=<[0-9]* bytes>/image=<bytes>/'
+	order="cat"
 	case $program in
-	runtime_*) expect 0 "$work/dump.out" "$cutrace" dump --stable --function 'cuMemAlloc*' --function 'cuMemFree*' \
-		--function 'cuMemcpy*' --function 'cuMemset*' --function 'cuLaunchKernel*' "$trace" ;;
-	*) expect 0 "$work/dump.out" "$cutrace" dump --stable "$trace" ;;
+	runtime_*)
+		functions='cuMemAlloc*,cuMemFree*,cuMemHostAlloc*,cuMemcpy*,cuMemset*,cuLaunchKernel*,cuEvent*,cuStream*'
+		edit="$edit; s/^ *[0-9]+  ((p[0-9]+ )?t)/\\1/; s/^ +kernel/    kernel/; s/(pMilliseconds=&)[^,]*/\\1time/"
+		;;
 	esac
+	if has_flag threads; then
+		edit="$edit; s/^t[0-9]+ +//; s/#[0-9]+//g"
+		order="sort"
+	fi
+	expect 0 "$work/dump.text" "$cutrace" dump --stable --func "$functions" "$trace"
+	sed -E "$edit" "$work/dump.text" | LC_ALL=C $order >"$work/dump.out"
 }
 
 step_dump()
@@ -135,13 +146,12 @@ step_dump()
 	[ -e "$trace" ] || fail "no trace: the record step failed"
 	expect 0 "$work/lines.out" "$cutrace" dump --json "$trace"
 	calls=$(query 'SELECT count(*) FROM call')
-	grep -c '^{' "$work/lines.out" >/dev/null || fail "no JSON lines"
-	[ "$(grep -c '"func' "$work/lines.out")" -ge "$calls" ] || fail "fewer JSON lines than calls"
+	lines=$(grep -c '^{"id":.*}$' "$work/lines.out" || true)
+	[ "$lines" -eq "$calls" ] || fail "$lines JSON lines for $calls calls"
 	dump_trace
 	if [ "${REGOLD:-0}" = 1 ]; then
 		cp "$work/dump.out" "$golden/$program.dump"
 	fi
-	[ -e "$golden/$program.dump" ] || skip "its calls have no fixed order, so there is no golden dump"
 	same "$work/dump.out" "$golden/$program.dump" "the dump"
 }
 
