@@ -3,6 +3,7 @@
 #
 # Recording and running are transparent: output, exit status and death by a signal are the program's own.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work exit_status
 

@@ -4,6 +4,7 @@
 # A recording made with --check has a hash of every allocation after every launch. A fault in the first of
 # several kernels that work on one buffer is then blamed on that kernel, not on the last one that wrote the buffer.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work first_wrong_kernel
 

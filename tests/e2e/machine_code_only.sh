@@ -3,6 +3,7 @@
 #
 # A program whose module has machine code only can't run on the interpreter; it is told so by name.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work machine_code_only
 

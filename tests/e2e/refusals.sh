@@ -4,6 +4,7 @@
 # Files that are no (whole, readable) trace are refused with the reason and exit status 125, by every command
 # that reads traces.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work refusals
 

@@ -4,6 +4,7 @@
 # ./setup where things are missing: with apt it updates and installs just those packages, through sudo when it has to; without apt
 # it names them. The system around it is a folder of links and fakes; nothing is installed.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work setup_script
 setup=$(cd "$(dirname "$0")/../.." && pwd)/setup

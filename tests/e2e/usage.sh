@@ -3,6 +3,7 @@
 #
 # The command line: help of every sub-command, and wrong usage, which is always exit status 2 and a message.
 set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 fresh_work usage
 

@@ -27,7 +27,7 @@ cp "$here/run.sh" "$here/../e2e/programs.list" "$folder/"
 		[ ! -e "$program" ] || ldd "$program"
 	done
 } | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-	grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libcuda)\.so' |
+	grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libcuda|libcutrace-[a-z]*)\.so' |
 	while IFS= read -r library; do
 		cp -L "$library" "$folder/system/"
 	done
