@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device addresses: who owns which. One window for all devices (they share a unified address space), handed out
- * first-fit by address, so that the same calls give the same addresses in every run. The host's address space is
- * reserved alongside, in growing steps, so that nothing of the program's lies at an address that a device uses; where
- * that fails (ulimit -v, a sanitizer's shadow) the addresses are used all the same: the device translates them.
+ * Device addresses: who owns which. One window for all devices (they share a unified address space), handed
+ * out first-fit by address, so that the same calls give the same addresses in every run. The host's address
+ * space is reserved alongside, in growing steps, so that nothing of the program's lies at an address that a
+ * device uses; where that fails (ulimit -v, a sanitizer's shadow) the addresses are used all the same: the
+ * device translates them.
  *
- * An allocation is aligned to 512 bytes and followed by a gap of at least 256, which is nobody's: a kernel that runs off the
- * end of a buffer faults, and does not silently write the next one. From 1 MiB on it starts at a multiple of 2 MiB, as on
- * NVIDIA's driver; smaller ones are packed between.
+ * An allocation is aligned to 512 bytes and followed by a gap of at least 256, which is nobody's: a kernel
+ * that runs off the end of a buffer faults, and does not silently write the next one. From 1 MiB on it starts
+ * at a multiple of 2 MiB, as on NVIDIA's driver; smaller ones are packed between.
  */
 #include "core.h"
 
@@ -19,7 +20,7 @@
 #define WINDOW_BYTES (336ull << 30)
 #define RESERVE_STEP (1ull << 30)
 #define MIN_ALIGN    512ull
-#define MIN_GAP	     256ull
+#define MIN_GAP      256ull
 #define LARGE_BYTES  (1ull << 20)
 #define LARGE_ALIGN  (2ull << 20)
 #define HOST_PAGE    4096ull
@@ -30,7 +31,9 @@ static struct {
 	size_t n, cap;
 	uint64_t lowest_gap;   /* no free address of the window below */
 	uint64_t reserved_end; /* host pages up to here were tried */
-	struct { uint64_t begin, end; } failed[64]; /* steps that could not be reserved */
+	struct {
+		uint64_t begin, end;
+	} failed[64]; /* steps that could not be reserved */
 	unsigned nfailed;
 } as = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -117,7 +120,7 @@ static void reserve_host(uint64_t end)
 	if (end > window_end())
 		return;
 	while (as.reserved_end < end) {
-		void *want = (void *) as.reserved_end;
+		void *want = (void *)as.reserved_end;
 		void *got = mmap(want, RESERVE_STEP, PROT_NONE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -129,7 +132,7 @@ static void reserve_host(uint64_t end)
 				as.failed[as.nfailed++].end = as.reserved_end + RESERVE_STEP;
 			}
 			say_verbose("host addresses from %#lx on are in use or can't be reserved (%s)",
-				    (unsigned long) as.reserved_end, strerror(errno));
+				    (unsigned long)as.reserved_end, strerror(errno));
 		}
 		as.reserved_end += RESERVE_STEP;
 	}
@@ -167,7 +170,8 @@ static void shape(const struct range_request *req, uint64_t *span, uint64_t *ali
 	}
 }
 
-/* Where it goes, or 0 with the reason. A placed allocation may come closer to its neighbours than the usual gap. */
+/* Where it goes, or 0 with the reason. A placed allocation may come closer to its neighbours than the usual
+ * gap. */
 static uint64_t choose(const struct range_request *req, uint64_t *span, CUresult *r)
 {
 	uint64_t align, at;
@@ -297,9 +301,9 @@ void *host_pages_map(uint64_t addr, size_t bytes, bool anywhere_ok, bool *reserv
 	pthread_mutex_lock(&as.lock);
 	*reserved = is_reserved(addr, bytes);
 	pthread_mutex_unlock(&as.lock);
-	p = mmap((void *) addr, bytes, PROT_READ | PROT_WRITE,
+	p = mmap((void *)addr, bytes, PROT_READ | PROT_WRITE,
 		 flags | (*reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0);
-	if (p == (void *) addr)
+	if (p == (void *)addr)
 		return p;
 	if (p != MAP_FAILED)
 		munmap(p, bytes);

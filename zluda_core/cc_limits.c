@@ -6,9 +6,10 @@
  */
 #include "core.h"
 
-#define KIB(n) ((n) * 1024u)
+#define KIB(n) ((n)*1024u)
 
-/*	cc  threads/SM blocks/SM shared/SM   opt-in     reserved  regs/SM regs/thread units    shared unit f64 L1 clusters */
+/*	cc  threads/SM blocks/SM shared/SM   opt-in     reserved  regs/SM regs/thread units    shared unit f64
+ * L1 clusters */
 static const struct cc_limits table[] = {
 	{70, 2048, 32, KIB(96), KIB(96), 0, 65536, 255, 256, 4, 256, 2, 1, false},
 	{75, 1024, 16, KIB(64), KIB(64), 0, 65536, 255, 256, 4, 256, 32, 1, false},

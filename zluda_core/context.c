@@ -70,7 +70,7 @@ CUresult context_enter(struct context **ctx)
 {
 	CUresult r = context_current(ctx);
 
-	return r ? r : (CUresult) atomic_load(&(*ctx)->error);
+	return r ? r : (CUresult)atomic_load(&(*ctx)->error);
 }
 
 CUresult context_resolve(CUcontext handle, struct context **ctx)
@@ -84,7 +84,7 @@ CUresult context_resolve(CUcontext handle, struct context **ctx)
 		return r;
 	if (!handle_is(handle, HANDLE_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*ctx = (struct context *) handle;
+	*ctx = (struct context *)handle;
 	return (*ctx)->active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
@@ -92,7 +92,7 @@ void context_set_error(struct context *ctx, CUresult r, const struct dev_fault *
 {
 	int none = CUDA_SUCCESS;
 
-	if (!atomic_compare_exchange_strong(&ctx->error, &none, (int) r))
+	if (!atomic_compare_exchange_strong(&ctx->error, &none, (int)r))
 		return;
 	if (fault) {
 		free(ctx->fault);
@@ -107,7 +107,7 @@ CUresult context_wait(struct context *ctx)
 	context_queues_wait(ctx);
 	pools_reap(ctx, NULL);
 	print_flush();
-	return (CUresult) atomic_load(&ctx->error);
+	return (CUresult)atomic_load(&ctx->error);
 }
 
 void gpu_wait(struct gpu *gpu)
@@ -166,7 +166,7 @@ static struct context *context_new(struct gpu *gpu)
 
 static void free_range(struct range *r, void *arg)
 {
-	(void) arg;
+	(void)arg;
 	pool_forget(r);
 	memory_free(r);
 }
@@ -206,7 +206,7 @@ static bool flags_valid(unsigned flags)
 {
 	unsigned sched = flags & CU_CTX_SCHED_MASK;
 
-	return !(flags & ~(unsigned) CU_CTX_FLAGS_MASK) && (sched & (sched - 1)) == 0;
+	return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && (sched & (sched - 1)) == 0;
 }
 
 static CUresult create(CUcontext *out, unsigned flags, CUdevice dev, unsigned api_version)
@@ -230,7 +230,7 @@ static CUresult create(CUcontext *out, unsigned flags, CUdevice dev, unsigned ap
 	if (r)
 		return r;
 	ctx->api_version = api_version;
-	*out = (CUcontext) ctx;
+	*out = (CUcontext)ctx;
 	return CUDA_SUCCESS;
 }
 
@@ -258,7 +258,8 @@ CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params, unsigned int 
 	if (params && params->cigParams)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (params)
-		return cuCtxCreate_v3(out, params->execAffinityParams, params->numExecAffinityParams, flags, dev);
+		return cuCtxCreate_v3(out, params->execAffinityParams, params->numExecAffinityParams, flags,
+				      dev);
 	return create(out, flags, dev, 3020);
 }
 
@@ -296,7 +297,7 @@ CUresult cuCtxAttach(CUcontext *out, unsigned int flags)
 	if (!out || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	ctx->refs++;
-	*out = (CUcontext) ctx;
+	*out = (CUcontext)ctx;
 	return CUDA_SUCCESS;
 }
 
@@ -341,7 +342,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	t->depth--;
 	if (out)
-		*out = (CUcontext) t->stack[t->depth];
+		*out = (CUcontext)t->stack[t->depth];
 	return CUDA_SUCCESS;
 }
 
@@ -381,7 +382,7 @@ CUresult cuCtxGetCurrent(CUcontext *out)
 		return r;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = t->depth ? (CUcontext) t->stack[t->depth - 1] : NULL;
+	*out = t->depth ? (CUcontext)t->stack[t->depth - 1] : NULL;
 	return CUDA_SUCCESS;
 }
 
@@ -425,7 +426,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 	r = context_primary(gpu, &ctx);
 	if (!r) {
 		gpu->primary_refs++;
-		*out = (CUcontext) ctx;
+		*out = (CUcontext)ctx;
 	}
 	pthread_mutex_unlock(&primary_lock);
 	return r;
@@ -502,6 +503,6 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
 	*active = gpu->primary && gpu->primary->active;
-	*flags = *active ? gpu->primary->flags & ~(unsigned) CU_CTX_MAP_HOST : gpu->primary_flags;
+	*flags = *active ? gpu->primary->flags & ~(unsigned)CU_CTX_MAP_HOST : gpu->primary_flags;
 	return CUDA_SUCCESS;
 }

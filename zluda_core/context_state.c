@@ -50,7 +50,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 
 	if (r)
 		return r;
-	if (flags & ~(unsigned) CU_CTX_FLAGS_MASK)
+	if (flags & ~(unsigned)CU_CTX_FLAGS_MASK)
 		return CUDA_ERROR_INVALID_VALUE;
 	ctx->flags = flags | CU_CTX_MAP_HOST;
 	return CUDA_SUCCESS;
@@ -112,7 +112,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 
 	if (r)
 		return r;
-	if ((unsigned) limit >= CU_LIMIT_MAX)
+	if ((unsigned)limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!limit_settable(limit))
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
@@ -131,7 +131,7 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 
 	if (r)
 		return r;
-	if (!value || (unsigned) limit >= CU_LIMIT_MAX)
+	if (!value || (unsigned)limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	*value = ctx->limits[limit];
 	return CUDA_SUCCESS;

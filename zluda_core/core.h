@@ -32,8 +32,8 @@
 #pragma GCC visibility pop
 
 #define CORE_MAX_DEVICES 16
-#define CORE_MAX_STACK	 128
-#define ARRAY_SIZE(a)	 (sizeof(a) / sizeof((a)[0]))
+#define CORE_MAX_STACK   128
+#define ARRAY_SIZE(a)    (sizeof(a) / sizeof((a)[0]))
 
 struct context;
 struct module;
@@ -48,7 +48,7 @@ struct local_value;
 /* ---- options.c: the environment, read once ------------------------------ */
 
 struct options {
-	char device[32];	  /* "interp" */
+	char device[32];          /* "interp" */
 	char device_options[256]; /* what follows the colon */
 	unsigned device_count;
 	unsigned cc; /* 10 * major + minor; 0 = the device's own */
@@ -68,7 +68,8 @@ void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- init.c, devices.c, device.c ----------------------------------------- */
 
-/* Limits by compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". */
+/* Limits by compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute
+ * Capability". */
 struct cc_limits {
 	unsigned cc; /* 10 * major + minor */
 	uint32_t max_threads_per_sm, max_blocks_per_sm;
@@ -101,15 +102,15 @@ struct core {
 	unsigned ngpus;
 	struct gpu gpus[CORE_MAX_DEVICES];
 	struct context *contexts;
-	_Atomic uint64_t next_id;   /* contexts, streams, buffers */
+	_Atomic uint64_t next_id; /* contexts, streams, buffers */
 	_Atomic uint64_t launches;
 };
 extern struct core core;
 
-CUresult core_start(void);	    /* cuInit's work, once */
-CUresult core_check(void);	    /* initialised, not a forked child */
+CUresult core_start(void); /* cuInit's work, once */
+CUresult core_check(void); /* initialised, not a forked child */
 uint64_t core_next_id(void);
-struct gpu *gpu_get(CUdevice dev);  /* NULL when there is none */
+struct gpu *gpu_get(CUdevice dev); /* NULL when there is none */
 const struct cc_limits *cc_limits_find(unsigned cc);
 void gpu_apply_cc(struct gpu *gpu, unsigned cc);
 CUresult gpu_open(struct gpu *gpu, unsigned physical);
@@ -144,7 +145,7 @@ struct context {
 	size_t limits[CU_LIMIT_MAX];
 	CUfunc_cache cache_config;
 	CUsharedconfig shared_config;
-	_Atomic int error;	 /* sticky CUresult */
+	_Atomic int error;       /* sticky CUresult */
 	struct dev_fault *fault; /* that caused it, or NULL */
 	struct queue *null_queue;
 	struct queue *queues; /* queue.c: all that belong to the context, the null queue too */
@@ -195,45 +196,45 @@ void local_values_clear(struct context *ctx);
 
 enum range_kind {
 	RANGE_DEVICE = 1,
-	RANGE_POOL,	  /* stream-ordered */
-	RANGE_GLOBAL,	  /* a module's variable */
-	RANGE_HEAP,	  /* malloc in a kernel */
-	RANGE_HOST,	  /* cuMemHostAlloc */
+	RANGE_POOL,       /* stream-ordered */
+	RANGE_GLOBAL,     /* a module's variable */
+	RANGE_HEAP,       /* malloc in a kernel */
+	RANGE_HOST,       /* cuMemHostAlloc */
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_MANAGED,
-	RANGE_RESERVED,	  /* cuMemAddressReserve */
+	RANGE_RESERVED, /* cuMemAddressReserve */
 };
 
 struct vmm_map {
 	struct vmm_map *next;
 	uint64_t addr, bytes, offset;
 	struct vmm_handle *handle;
-	int access;    /* CUmemAccess_flags of the device */
-	bool mapped;   /* on the device */
+	int access;  /* CUmemAccess_flags of the device */
+	bool mapped; /* on the device */
 };
 
 struct range {
 	uint64_t addr, bytes; /* exact */
-	uint64_t span;	      /* bytes taken in the address space, >= bytes */
+	uint64_t span;        /* bytes taken in the address space, >= bytes */
 	enum range_kind kind;
 	struct gpu *gpu;
 	struct context *ctx;
 	struct dev_mem *mem;
-	void *host; /* where the host sees it, or NULL */
+	void *host;         /* where the host sees it, or NULL */
 	bool host_reserved; /* the host pages lie in the reserved window */
 	size_t host_bytes;
 	unsigned flags;
 	uint64_t id;
 	int sync_memops;
 	struct mem_pool *pool;
-	bool freeing;	      /* cuMemFreeAsync is enqueued */
+	bool freeing;         /* cuMemFreeAsync is enqueued */
 	struct vmm_map *maps; /* RANGE_RESERVED, ascending */
 };
 
 struct range_request {
 	uint64_t bytes, align;
-	uint64_t hint;	/* wanted address, 0 = any */
-	bool exact;	/* hint must be honoured */
+	uint64_t hint;  /* wanted address, 0 = any */
+	bool exact;     /* hint must be honoured */
 	bool placeable; /* the thread's placement applies */
 	enum range_kind kind;
 	struct gpu *gpu;
@@ -249,7 +250,8 @@ bool range_contains(const struct range *r, uint64_t addr, uint64_t bytes);
 bool range_is_free(uint64_t addr, uint64_t bytes);
 /* Calls fn for each range of ctx (any when NULL); fn may free the range. */
 void range_each(struct context *ctx, void (*fn)(struct range *r, void *arg), void *arg);
-/* Host pages at exactly addr where that can be had, else anywhere (anywhere_ok), for memory that both sides see. */
+/* Host pages at exactly addr where that can be had, else anywhere (anywhere_ok), for memory that both sides
+ * see. */
 void *host_pages_map(uint64_t addr, size_t bytes, bool anywhere_ok, bool *reserved);
 void host_pages_unmap(void *p, size_t bytes, bool reserved);
 
@@ -267,7 +269,7 @@ struct vmm_handle {
 /* Allocates, backs and maps device memory. */
 CUresult memory_alloc(const struct range_request *req, struct range **out);
 void memory_free(struct range *r);
-CUresult memory_back(struct range *r);	/* creates r->mem */
+CUresult memory_back(struct range *r); /* creates r->mem */
 CUresult memory_map(struct range *r);
 void memory_unmap(struct range *r);
 /* Memory both sides see at one address. */
@@ -282,8 +284,8 @@ struct vmm_map *vmm_map_find(const struct range *r, uint64_t addr);
 /* A pointer of either side, looked up. */
 struct place {
 	bool is_host, pinned, managed;
-	void *host;	/* is_host */
-	uint64_t addr;	/* device address otherwise */
+	void *host;    /* is_host */
+	uint64_t addr; /* device address otherwise */
 	struct gpu *gpu;
 	struct range *range; /* NULL: pageable */
 };
@@ -306,7 +308,7 @@ struct op {
 	struct queue *queue;
 	uint64_t seq;
 	bool by_caller; /* the thread that enqueued it runs it: no hand-over for synchronous calls */
-	bool always;	/* runs in a failed context too */
+	bool always;    /* runs in a failed context too */
 	bool running;
 	unsigned ndeps, deps_size;
 	struct op_dep *deps;
@@ -322,8 +324,8 @@ struct queue *queue_new(struct context *ctx, enum queue_kind kind, int priority)
 struct queue *queue_ref(struct queue *q);
 void queue_unref(struct queue *q);
 uint64_t queue_id(const struct queue *q);
-uint64_t queue_submit(struct queue *q, struct op *op);  /* returns its sequence number; owns op */
-CUresult queue_run(struct queue *q, struct op *op);	/* enqueues and runs in this thread */
+uint64_t queue_submit(struct queue *q, struct op *op); /* returns its sequence number; owns op */
+CUresult queue_run(struct queue *q, struct op *op);    /* enqueues and runs in this thread */
 void queue_wait(struct queue *q, uint64_t seq);
 bool queue_done(struct queue *q, uint64_t seq);
 uint64_t queue_last(struct queue *q);
@@ -381,7 +383,7 @@ struct function {
 	struct dev_kernel *dev; /* NULL until compiled */
 	struct dev_kernel_info info;
 	bool kernel_seen; /* its CUkernel's attributes were taken over */
-	CUresult failed; /* why compiling failed; say once */
+	CUresult failed;  /* why compiling failed; say once */
 	int max_dynamic_shared, carveout, cluster[3], non_portable_cluster, cluster_policy;
 	CUfunc_cache cache_config;
 	/* cuFuncSetBlockShape, cuParamSet*: the launch of CUDA 3 */
@@ -394,7 +396,7 @@ struct kernel {
 	struct library *library;
 	const char *name;
 	const struct ptx_func *ptx;
-	int attr_set[16];  /* cuKernelSetAttribute, for functions not made yet */
+	int attr_set[16]; /* cuKernelSetAttribute, for functions not made yet */
 	int attr_value[16];
 };
 

@@ -9,7 +9,7 @@
 
 struct gpu *gpu_get(CUdevice dev)
 {
-	return dev >= 0 && (unsigned) dev < core.ngpus ? &core.gpus[dev] : NULL;
+	return dev >= 0 && (unsigned)dev < core.ngpus ? &core.gpus[dev] : NULL;
 }
 
 static CUresult device_enter(CUdevice dev, struct gpu **gpu, const void *out)
@@ -42,7 +42,7 @@ CUresult cuDeviceGetCount(int *count)
 		return r;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = (int) core.ngpus;
+	*count = (int)core.ngpus;
 	return CUDA_SUCCESS;
 }
 
@@ -55,7 +55,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 		return r;
 	if (len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(name, (size_t) len, "%s", gpu->props.name);
+	snprintf(name, (size_t)len, "%s", gpu->props.name);
 	return CUDA_SUCCESS;
 }
 
@@ -103,7 +103,7 @@ CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 	CUresult r = device_enter(dev, &gpu, bytes);
 
 	if (!r)
-		*bytes = gpu->props.total_bytes > UINT32_MAX ? UINT32_MAX : (unsigned) gpu->props.total_bytes;
+		*bytes = gpu->props.total_bytes > UINT32_MAX ? UINT32_MAX : (unsigned)gpu->props.total_bytes;
 	return r;
 }
 
@@ -116,8 +116,8 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 		return r;
 	if (!minor)
 		return CUDA_ERROR_INVALID_VALUE;
-	*major = (int) gpu->props.cc_major;
-	*minor = (int) gpu->props.cc_minor;
+	*major = (int)gpu->props.cc_major;
+	*minor = (int)gpu->props.cc_minor;
 	return CUDA_SUCCESS;
 }
 
@@ -129,18 +129,18 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 	if (r)
 		return r;
 	*prop = (CUdevprop){
-		.maxThreadsPerBlock = (int) gpu->props.max_threads_per_block,
-		.sharedMemPerBlock = (int) gpu->props.shared_per_block,
-		.totalConstantMemory = (int) gpu->props.const_bytes,
-		.SIMDWidth = (int) gpu->props.warp_size,
+		.maxThreadsPerBlock = (int)gpu->props.max_threads_per_block,
+		.sharedMemPerBlock = (int)gpu->props.shared_per_block,
+		.totalConstantMemory = (int)gpu->props.const_bytes,
+		.SIMDWidth = (int)gpu->props.warp_size,
 		.memPitch = 0x7fffffff,
-		.regsPerBlock = (int) gpu->props.regs_per_block,
-		.clockRate = (int) gpu->props.clock_khz,
+		.regsPerBlock = (int)gpu->props.regs_per_block,
+		.clockRate = (int)gpu->props.clock_khz,
 		.textureAlign = 512,
 	};
 	for (int i = 0; i < 3; i++) {
-		prop->maxThreadsDim[i] = (int) gpu->props.max_block[i];
-		prop->maxGridSize[i] = (int) gpu->props.max_grid[i];
+		prop->maxThreadsDim[i] = (int)gpu->props.max_block[i];
+		prop->maxGridSize[i] = (int)gpu->props.max_grid[i];
 	}
 	return CUDA_SUCCESS;
 }
@@ -155,7 +155,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 		return r;
 	if (len < 13)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(id, (size_t) len, "0000:%02X:00.0", gpu->physical + 1);
+	snprintf(id, (size_t)len, "0000:%02X:00.0", gpu->physical + 1);
 	return CUDA_SUCCESS;
 }
 
@@ -182,12 +182,13 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels, CUdevice dev)
+CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels,
+					    CUdevice dev)
 {
 	struct gpu *gpu;
 	CUresult r = device_enter(dev, &gpu, width);
 
-	(void) format;
+	(void)format;
 	if (r)
 		return r;
 	if (channels != 1 && channels != 2 && channels != 4)
@@ -239,12 +240,13 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CU
 	return CUDA_SUCCESS;
 }
 
-CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope)
+CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+				    CUflushGPUDirectRDMAWritesScope scope)
 {
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
-	(void) target;
-	(void) scope;
+	(void)target;
+	(void)scope;
 	return r ? r : CUDA_ERROR_NOT_SUPPORTED;
 }

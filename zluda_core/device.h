@@ -21,7 +21,7 @@
 #include "ptx/ir.h"
 
 struct device;
-struct dev_mem;	   /* physical memory: cuMemCreate's object, or what an allocation is made of */
+struct dev_mem;    /* physical memory: cuMemCreate's object, or what an allocation is made of */
 struct dev_module; /* code of one module, compiled kernel by kernel on demand */
 struct dev_kernel;
 
@@ -44,12 +44,12 @@ enum dev_fault_kind {
 	DEV_FAULT_ILLEGAL_ADDRESS,
 	DEV_FAULT_MISALIGNED,
 	DEV_FAULT_ILLEGAL_SPACE,
-	DEV_FAULT_TRAP,	       /* trap, brkpt */
-	DEV_FAULT_ASSERT,      /* __assertfail */
-	DEV_FAULT_STACK,       /* call depth or local memory exhausted */
+	DEV_FAULT_TRAP,                /* trap, brkpt */
+	DEV_FAULT_ASSERT,              /* __assertfail */
+	DEV_FAULT_STACK,               /* call depth or local memory exhausted */
 	DEV_FAULT_ILLEGAL_INSTRUCTION, /* reached something that can't be executed */
 	DEV_FAULT_INVALID_PC,
-	DEV_FAULT_TIMEOUT,     /* watchdog; message names the waiting PTX lines */
+	DEV_FAULT_TIMEOUT, /* watchdog; message names the waiting PTX lines */
 	DEV_FAULT_INTERNAL,
 };
 
@@ -58,27 +58,27 @@ struct dev_fault {
 	enum dev_fault_kind kind;
 	char kernel[128];
 	char module[128];
-	uint32_t line;	    /* PTX line, 0 = unknown */
-	char ptx[160];	    /* text of that line */
-	char source[160];   /* "saxpy.cu:17", or empty */
+	uint32_t line;    /* PTX line, 0 = unknown */
+	char ptx[160];    /* text of that line */
+	char source[160]; /* "saxpy.cu:17", or empty */
 	uint32_t block[3], thread[3];
 	uint64_t address;
 	uint32_t access_bytes;
 	bool is_store, is_atomic;
 	char space[16];
-	bool has_nearest;   /* nearest allocation */
+	bool has_nearest; /* nearest allocation */
 	uint64_t nearest_base, nearest_bytes;
-	char message[512];  /* one sentence, complete: what the user reads */
+	char message[512]; /* one sentence, complete: what the user reads */
 };
 
 struct dev_launch {
 	struct dev_kernel *kernel;
 	uint32_t grid[3], block[3];
-	uint32_t shared_bytes;	  /* dynamic */
+	uint32_t shared_bytes; /* dynamic */
 	bool cooperative;
-	const void *params;	  /* packed parameter block, layout of ptx_func.params */
+	const void *params; /* packed parameter block, layout of ptx_func.params */
 	uint32_t param_bytes;
-	uint64_t launch_id;	  /* increases by one a launch, from 1; for messages and watches */
+	uint64_t launch_id; /* increases by one a launch, from 1; for messages and watches */
 };
 
 struct dev_kernel_info {
@@ -88,7 +88,8 @@ struct dev_kernel_info {
 
 /* Where the module's variables live; made by the core, which owns address space. */
 struct dev_module_env {
-	const uint64_t *symbol_addr; /* per module->symbols index: device address of .global and .const variables, else 0 */
+	const uint64_t *symbol_addr; /* per module->symbols index: device address of .global and .const
+					variables, else 0 */
 	uint32_t nsymbols;
 };
 
@@ -115,17 +116,20 @@ struct device_ops {
 
 	/* Memory. Contents of new memory are unspecified, reads of it are not faults. */
 	int (*mem_create)(struct device *dev, uint64_t bytes, struct dev_mem **out, struct diag *d);
-	int (*mem_import_host)(struct device *dev, void *host, uint64_t bytes, struct dev_mem **out, struct diag *d);
+	int (*mem_import_host)(struct device *dev, void *host, uint64_t bytes, struct dev_mem **out,
+			       struct diag *d);
 	void (*mem_destroy)(struct device *dev, struct dev_mem *mem);
-	/* Makes [addr, addr+bytes) valid, backed by mem from `offset`. These are exact bounds: every access is checked
-	 * against them; one access must lie in one mapping, or (adjacent == true) may run into the next one. */
+	/* Makes [addr, addr+bytes) valid, backed by mem from `offset`. These are exact bounds: every access
+	 * is checked against them; one access must lie in one mapping, or (adjacent == true) may run into the
+	 * next one. */
 	int (*map)(struct device *dev, uint64_t addr, uint64_t bytes, struct dev_mem *mem, uint64_t offset,
 		   bool adjacent, struct diag *d);
 	int (*unmap)(struct device *dev, uint64_t addr, uint64_t bytes, struct diag *d);
 	/* Host pointer of a device address while mapped, or NULL when the device has none. */
 	void *(*host_view)(struct device *dev, uint64_t addr, uint64_t bytes);
 
-	/* Code. The ptx_module stays alive and unchanged (but for on-demand building, under the device's lock) until unload. */
+	/* Code. The ptx_module stays alive and unchanged (but for on-demand building, under the device's
+	 * lock) until unload. */
 	int (*module_load)(struct device *dev, struct ptx_module *m, const struct dev_module_env *env,
 			   struct dev_module **out, struct diag *d);
 	void (*module_unload)(struct device *dev, struct dev_module *m);
@@ -140,14 +144,16 @@ struct device_ops {
 	int (*write)(struct device *dev, uint64_t dst, const void *src, uint64_t bytes, struct diag *d);
 	int (*copy)(struct device *dev, uint64_t dst, uint64_t src, uint64_t bytes, struct diag *d);
 	/* Repeats the low `width` (1, 2, 4) bytes of value. */
-	int (*fill)(struct device *dev, uint64_t dst, uint32_t value, unsigned width, uint64_t count, struct diag *d);
+	int (*fill)(struct device *dev, uint64_t dst, uint32_t value, unsigned width, uint64_t count,
+		    struct diag *d);
 
-	/* Run-time switches: "watch", "inject", "deterministic", "seed", "watchdog_ms"... CUTRACE_ENOTSUP when unknown. */
+	/* Run-time switches: "watch", "inject", "deterministic", "seed", "watchdog_ms"... CUTRACE_ENOTSUP
+	 * when unknown. */
 	int (*control)(struct device *dev, const char *key, const char *value, struct diag *d);
 	/* Last store (or atomic) that hit the watched address: false when none. */
 	bool (*watch_result)(struct device *dev, struct dev_watch_hit *out);
-	/* The value of a pointer to function `func` (index in the module): initialisers of variables may hold one.
-	 * NULL when the device has no function pointers. */
+	/* The value of a pointer to function `func` (index in the module): initialisers of variables may hold
+	 * one. NULL when the device has no function pointers. */
 	uint64_t (*func_address)(struct device *dev, struct dev_module *m, uint32_t func);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuDeviceGetAttribute: one row an attribute. Values are a constant, a field of the device's properties, a field of
- * the compute capability's limits, or computed. Texture and surface limits: CUDA C++ Programming Guide,
- * "Technical Specifications per Compute Capability" (the same from 7.0 to 12.x).
+ * cuDeviceGetAttribute: one row an attribute. Values are a constant, a field of the device's properties, a
+ * field of the compute capability's limits, or computed. Texture and surface limits: CUDA C++ Programming
+ * Guide, "Technical Specifications per Compute Capability" (the same from 7.0 to 12.x).
  */
 #include "core.h"
 
@@ -15,10 +15,9 @@ struct attribute {
 	int (*compute)(const struct gpu *gpu);
 };
 
-
 static int pci_bus(const struct gpu *gpu)
 {
-	return (int) gpu->physical + 1;
+	return (int)gpu->physical + 1;
 }
 
 static int unified(const struct gpu *gpu)
@@ -38,16 +37,31 @@ static int pageable(const struct gpu *gpu)
 
 static int pci_device(const struct gpu *gpu)
 {
-	(void) gpu;
+	(void)gpu;
 	return 0; /* the PCI slot; agrees with cuDeviceGetPCIBusId */
 }
 
-#define A(name)		   CU_DEVICE_ATTRIBUTE_##name
-#define CONST(name, v)	   {A(name), CONSTANT, (v), NULL}
-#define PROP(name, field)  {A(name), PROPERTY, offsetof(struct dev_props, field), NULL}
-#define LIMIT(name, field) {A(name), CAPABILITY, offsetof(struct cc_limits, field), NULL}
-#define CALC(name, fn)	   {A(name), COMPUTED, 0, fn}
-#define NUMBER(id, v)	   {(id), CONSTANT, (v), NULL}
+#define A(name) CU_DEVICE_ATTRIBUTE_##name
+#define CONST(name, v)                       \
+	{                                    \
+		A(name), CONSTANT, (v), NULL \
+	}
+#define PROP(name, field)                                                  \
+	{                                                                  \
+		A(name), PROPERTY, offsetof(struct dev_props, field), NULL \
+	}
+#define LIMIT(name, field)                                                   \
+	{                                                                    \
+		A(name), CAPABILITY, offsetof(struct cc_limits, field), NULL \
+	}
+#define CALC(name, fn)                   \
+	{                                \
+		A(name), COMPUTED, 0, fn \
+	}
+#define NUMBER(id, v)                     \
+	{                                 \
+		(id), CONSTANT, (v), NULL \
+	}
 
 static const struct attribute attributes[] = {
 	PROP(MAX_THREADS_PER_BLOCK, max_threads_per_block),
@@ -202,9 +216,9 @@ static const struct attribute attributes[] = {
 static int attribute_value(const struct attribute *a, const struct gpu *gpu)
 {
 	switch (a->source) {
-	case CONSTANT: return (int) a->value;
-	case PROPERTY: return (int) *(const uint32_t *) ((const char *) &gpu->props + a->value);
-	case CAPABILITY: return (int) *(const uint32_t *) ((const char *) gpu->cc + a->value);
+	case CONSTANT: return (int)a->value;
+	case PROPERTY: return (int)*(const uint32_t *)((const char *)&gpu->props + a->value);
+	case CAPABILITY: return (int)*(const uint32_t *)((const char *)gpu->cc + a->value);
 	case COMPUTED: break;
 	}
 	return a->compute(gpu);
@@ -223,7 +237,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 	if (!gpu)
 		return CUDA_ERROR_INVALID_DEVICE;
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
-		if (attributes[i].id == (int) attribute) {
+		if (attributes[i].id == (int)attribute) {
 			*value = attribute_value(&attributes[i], gpu);
 			return CUDA_SUCCESS;
 		}

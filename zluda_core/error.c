@@ -64,7 +64,7 @@ static const char *name_of(CUresult result)
 
 	if (!e)
 		e = api_enum_find("CUresult");
-	return e ? api_enum_name(e, (int64_t) result) : NULL;
+	return e ? api_enum_name(e, (int64_t)result) : NULL;
 }
 
 CUresult cuGetErrorName(CUresult error, const char **out)

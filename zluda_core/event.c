@@ -11,7 +11,7 @@ struct event {
 	struct event *next; /* in its context */
 	struct context *ctx;
 	unsigned flags;
-	unsigned refs; /* the handle's and those of record ops; under the lock below */
+	unsigned refs;       /* the handle's and those of record ops; under the lock below */
 	struct queue *queue; /* of the last record, NULL = never recorded */
 	uint64_t seq;
 	uint64_t record;  /* number of the last record */
@@ -25,7 +25,7 @@ uint64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void event_unref(struct event *e)
@@ -49,7 +49,7 @@ static CUresult event_enter(CUevent handle, struct event **e)
 		return r;
 	if (!handle_is(handle, HANDLE_EVENT))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*e = (struct event *) handle;
+	*e = (struct event *)handle;
 	return CUDA_SUCCESS;
 }
 
@@ -78,7 +78,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	e->next = ctx->events;
 	ctx->events = e;
 	pthread_mutex_unlock(&core.lock);
-	*out = (CUevent) e;
+	*out = (CUevent)e;
 	return CUDA_SUCCESS;
 }
 
@@ -127,7 +127,7 @@ struct record_op {
 
 static CUresult run_record(struct op *op)
 {
-	struct record_op *r = (struct record_op *) op;
+	struct record_op *r = (struct record_op *)op;
 
 	pthread_mutex_lock(&lock);
 	if (r->event->record == r->record)
@@ -138,7 +138,7 @@ static CUresult run_record(struct op *op)
 
 static void release_record(struct op *op)
 {
-	event_unref(((struct record_op *) op)->event);
+	event_unref(((struct record_op *)op)->event);
 }
 
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int flags)
@@ -209,7 +209,7 @@ CUresult cuEventQuery(CUevent handle)
 	if (q && !queue_done(q, seq))
 		r = CUDA_ERROR_NOT_READY;
 	queue_unref(q);
-	return r ? r : (CUresult) atomic_load(&e->ctx->error);
+	return r ? r : (CUresult)atomic_load(&e->ctx->error);
 }
 
 CUresult cuEventSynchronize(CUevent handle)
@@ -226,7 +226,7 @@ CUresult cuEventSynchronize(CUevent handle)
 		queue_wait(q, seq);
 	queue_unref(q);
 	print_flush();
-	return (CUresult) atomic_load(&e->ctx->error);
+	return (CUresult)atomic_load(&e->ctx->error);
 }
 
 static CUresult time_of(struct event *e, uint64_t *ns)
@@ -261,7 +261,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (r || r2)
 		return CUDA_ERROR_NOT_READY;
-	*ms = (float) ((double) ((int64_t) (t1 - t0)) / 1e6);
+	*ms = (float)((double)((int64_t)(t1 - t0)) / 1e6);
 	return CUDA_SUCCESS;
 }
 
@@ -272,7 +272,7 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 
 static CUresult run_nothing(struct op *op)
 {
-	(void) op;
+	(void)op;
 	return CUDA_SUCCESS;
 }
 

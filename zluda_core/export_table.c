@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuGetExportTable: the private tables by which the CUDA runtime and libraries use a driver, and our own (extension.h).
- * The names are descriptive. Slot 0 of most holds the table's size in bytes. A slot whose meaning is not known says so when it is
- * called, instead of crashing.
+ * cuGetExportTable: the private tables by which the CUDA runtime and libraries use a driver, and our own
+ * (extension.h). The names are descriptive. Slot 0 of most holds the table's size in bytes. A slot whose
+ * meaning is not known says so when it is called, instead of crashing.
  */
 #include "core.h"
 
@@ -11,8 +11,8 @@
 
 #include "zluda_core/extension.h"
 
-#define SIZE_SLOT(n) ((void *) (8ul * (n)))
-#define FN(f)	     ((void *) (f))
+#define SIZE_SLOT(n) ((void *)(8ul * (n)))
+#define FN(f)        ((void *)(f))
 
 static CUresult unknown_slot(void)
 {
@@ -43,29 +43,29 @@ static CUresult primary_context(CUcontext *out, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = context_primary(gpu, &ctx);
 	if (!r)
-		*out = (CUcontext) ctx;
+		*out = (CUcontext)ctx;
 	return r;
 }
 
 static CUresult module_from_wrapper_ext(CUmodule *out, const void *wrapper, void *a, void *b, unsigned c)
 {
-	(void) a;
-	(void) b;
-	(void) c;
+	(void)a;
+	(void)b;
+	(void)c;
 	return cuModuleLoadData(out, wrapper);
 }
 
 static CUresult module_from_fatbin_ext(const void *fatbin, CUmodule *out, void *a, void *b, unsigned c)
 {
-	(void) a;
-	(void) b;
-	(void) c;
+	(void)a;
+	(void)b;
+	(void)c;
 	return cuModuleLoadData(out, fatbin);
 }
 
 static void ignore_size(size_t n)
 {
-	(void) n;
+	(void)n;
 }
 
 static CUresult load_compilers(void)
@@ -74,8 +74,19 @@ static CUresult load_compilers(void)
 }
 
 static void *const cudart_interface[13] = {
-	SIZE_SLOT(13), FN(module_from_wrapper), FN(primary_context), U, U, U, FN(module_from_wrapper_ext),
-	FN(ignore_size), FN(module_from_fatbin_ext), U, U, U, FN(load_compilers),
+	SIZE_SLOT(13),
+	FN(module_from_wrapper),
+	FN(primary_context),
+	U,
+	U,
+	U,
+	FN(module_from_wrapper_ext),
+	FN(ignore_size),
+	FN(module_from_fatbin_ext),
+	U,
+	U,
+	U,
+	FN(load_compilers),
 };
 
 /* ---- TOOLS_TLS, TOOLS_RUNTIME_CALLBACK_HOOKS ------------------------------------------- */
@@ -106,7 +117,8 @@ struct local_value {
 	void (*destroy)(CUcontext ctx, void *key, void *value);
 };
 
-static CUresult local_put(CUcontext handle, void *key, void *value, void (*destroy)(CUcontext, void *, void *))
+static CUresult local_put(CUcontext handle, void *key, void *value,
+			  void (*destroy)(CUcontext, void *, void *))
 {
 	struct local_value *v;
 	struct context *ctx;
@@ -178,7 +190,7 @@ void local_values_clear(struct context *ctx)
 			ctx->locals = v->next;
 		pthread_mutex_unlock(&core.lock);
 		if (v && v->destroy)
-			v->destroy((CUcontext) ctx, v->key, v->value);
+			v->destroy((CUcontext)ctx, v->key, v->value);
 		free(v);
 	} while (v);
 }
@@ -189,8 +201,8 @@ static void *const context_local_storage[4] = {FN(local_put), FN(local_delete), 
 
 static CUresult context_check(CUcontext ctx, uint32_t *result, const void **detail)
 {
-	(void) ctx;
-	(void) detail;
+	(void)ctx;
+	(void)detail;
 	*result = 0;
 	return CUDA_SUCCESS;
 }
@@ -258,7 +270,8 @@ static CUresult device_byte(unsigned char *result, CUdevice dev)
 }
 
 static void *const device_extended_rt[26] = {
-	SIZE_SLOT(26), U, U, U, U, U, U, U, U, U, U, U, U, FN(device_byte), U, U, U, U, U, U, U, U, U, U, U, U,
+	SIZE_SLOT(26),   U, U, U, U, U, U, U, U, U, U, U, U,
+	FN(device_byte), U, U, U, U, U, U, U, U, U, U, U, U,
 };
 
 static const struct {
@@ -267,14 +280,16 @@ static const struct {
 } tables[] = {
 	{{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9},
 	 cudart_interface},
-	{{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec, 0xdc}, tools_tls},
+	{{0x42, 0xd8, 0x5a, 0x81, 0x23, 0xf6, 0xcb, 0x47, 0x82, 0x98, 0xf6, 0xe7, 0x8a, 0x3a, 0xec, 0xdc},
+	 tools_tls},
 	{{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66},
 	 callback_hooks},
 	{{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95, 0x93},
 	 context_local_storage},
 	{{0x0c, 0xa5, 0x0b, 0x8c, 0x10, 0x04, 0x92, 0x9a, 0x89, 0xa7, 0xd0, 0xdf, 0x10, 0xe7, 0x72, 0x86},
 	 ctx_create_bypass},
-	{{0x19, 0x5b, 0xcb, 0xf4, 0xd6, 0x7d, 0x02, 0x4a, 0xac, 0xc5, 0x1d, 0x29, 0xce, 0xa6, 0x31, 0xae}, heap_access},
+	{{0x19, 0x5b, 0xcb, 0xf4, 0xd6, 0x7d, 0x02, 0x4a, 0xac, 0xc5, 0x1d, 0x29, 0xce, 0xa6, 0x31, 0xae},
+	 heap_access},
 	{{0xb1, 0x05, 0x41, 0xe1, 0xf7, 0xc7, 0xc7, 0x4a, 0x9f, 0x64, 0xf2, 0x23, 0xbe, 0x99, 0xf1, 0xe2},
 	 device_extended_rt},
 	{{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2},

@@ -112,7 +112,8 @@ static int watch_result(struct dev_watch_hit *out)
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	gpu = current_gpu();
-	return gpu->ops->watch_result && gpu->ops->watch_result(gpu->dev, out) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	return gpu->ops->watch_result && gpu->ops->watch_result(gpu->dev, out) ? CUDA_SUCCESS
+									       : CUDA_ERROR_NOT_FOUND;
 }
 
 static uint64_t launch_count(void)

@@ -5,7 +5,8 @@
  *   const struct cutrace_extension *x;
  *   cuGetExportTable((const void **)&x, &cutrace_extension_uuid)
  *
- * which fails with CUDA_ERROR_NOT_FOUND on any other driver. `size` tells which members exist: new ones come at the end.
+ * which fails with CUDA_ERROR_NOT_FOUND on any other driver. `size` tells which members exist: new ones come
+ * at the end.
  */
 #ifndef CUTRACE_EXTENSION_H
 #define CUTRACE_EXTENSION_H
@@ -16,9 +17,11 @@
 
 #include "zluda_core/device.h"
 
-#define CUTRACE_EXTENSION_UUID                                                                                       \
-	{                                                                                                            \
-		{ 'c', 'u', 't', 'r', 'a', 'c', 'e', ' ', 'e', 'x', 't', 'e', 'n', 's', 'i', 1 }                     \
+#define CUTRACE_EXTENSION_UUID                                                                       \
+	{                                                                                            \
+		{                                                                                    \
+			'c', 'u', 't', 'r', 'a', 'c', 'e', ' ', 'e', 'x', 't', 'e', 'n', 's', 'i', 1 \
+		}                                                                                    \
 	}
 
 /* Results are CUresult. */
@@ -26,9 +29,10 @@ struct cutrace_extension {
 	size_t size; /* bytes of this struct in the library */
 
 	/* The calling thread's next allocation (cuMemAlloc, AllocPitch, HostAlloc, AllocManaged, AllocAsync,
-	 * AddressReserve) lies at addr, with exact bounds and without the usual gap. CUDA_ERROR_ALREADY_MAPPED: the
-	 * address is taken; CUDA_ERROR_NOT_SUPPORTED: CUTRACE_REFUSE_ADDRESSES. The allocation itself fails with
-	 * CUDA_ERROR_ALREADY_MAPPED when its end runs into another. */
+	 * AddressReserve) lies at addr, with exact bounds and without the usual gap.
+	 * CUDA_ERROR_ALREADY_MAPPED: the address is taken; CUDA_ERROR_NOT_SUPPORTED:
+	 * CUTRACE_REFUSE_ADDRESSES. The allocation itself fails with CUDA_ERROR_ALREADY_MAPPED when its end
+	 * runs into another. */
 	int (*place_next)(uint64_t addr);
 	/* The variables of the calling thread's next module load, by name; others go where they like. */
 	int (*place_module_globals)(unsigned n, const char *const *names, const uint64_t *addrs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions: kernels of a module. Compiled when first asked for something that needs it; one that can't be translated says
- * why, once, and the module's others work.
+ * Functions: kernels of a module. Compiled when first asked for something that needs it; one that can't be
+ * translated says why, once, and the module's others work.
  */
 #include "core.h"
 
@@ -44,7 +44,8 @@ static CUresult compile_locked(struct function *f)
 	if (f->failed)
 		return f->failed;
 	if (f->module->ptx->address_size == 32) {
-		say("%s: kernel %s is for 32-bit addresses, which are not supported", f->module->ptx->name, f->ptx->name);
+		say("%s: kernel %s is for 32-bit addresses, which are not supported", f->module->ptx->name,
+		    f->ptx->name);
 		return f->failed = CUDA_ERROR_NOT_SUPPORTED;
 	}
 	e = gpu->ops->kernel_get(gpu->dev, f->module->dev, f->ptx->name, &f->dev, &d);
@@ -55,7 +56,8 @@ static CUresult compile_locked(struct function *f)
 	f->dev = NULL;
 	say("kernel %s can't be translated:", f->ptx->name);
 	say_diag(&d);
-	return f->failed = e == CUTRACE_ENOTSUP || e == CUTRACE_ENOMEM ? result_of(e) : CUDA_ERROR_INVALID_PTX;
+	return f->failed =
+		       e == CUTRACE_ENOTSUP || e == CUTRACE_ENOMEM ? result_of(e) : CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult function_compile(struct function *f)
@@ -72,11 +74,11 @@ CUresult function_compile(struct function *f)
 static CUresult function_get(CUfunction handle, struct context *ctx, struct function **f)
 {
 	if (handle_is(handle, HANDLE_FUNCTION)) {
-		*f = (struct function *) handle;
+		*f = (struct function *)handle;
 		return CUDA_SUCCESS;
 	}
 	if (handle_is(handle, HANDLE_KERNEL))
-		return kernel_function((struct kernel *) handle, ctx, f);
+		return kernel_function((struct kernel *)handle, ctx, f);
 	return CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -131,21 +133,23 @@ static int default_dynamic_shared(const struct function *f)
 {
 	uint32_t limit = f->module->ctx->gpu->props.shared_per_block;
 
-	return limit > f->info.shared_bytes ? (int) (limit - f->info.shared_bytes) : 0;
+	return limit > f->info.shared_bytes ? (int)(limit - f->info.shared_bytes) : 0;
 }
 
 CUresult function_get_attribute(struct function *f, CUfunction_attribute a, int *value)
 {
 	const struct gpu *gpu = f->module->ctx->gpu;
 
-	switch ((unsigned) a) {
-	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = (int) function_max_threads(f); break;
-	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int) f->info.shared_bytes; break;
-	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int) f->info.const_bytes; break;
-	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int) f->info.local_bytes; break;
-	case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int) f->info.num_regs; break;
+	switch ((unsigned)a) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = (int)function_max_threads(f); break;
+	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->info.shared_bytes; break;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)f->info.const_bytes; break;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->info.local_bytes; break;
+	case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->info.num_regs; break;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = f->module->ptx->target; break;
-	case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = (int) (gpu->props.cc_major * 10 + gpu->props.cc_minor); break;
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*value = (int)(gpu->props.cc_major * 10 + gpu->props.cc_minor);
+		break;
 	case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
 		*value = f->max_dynamic_shared < 0 ? default_dynamic_shared(f) : f->max_dynamic_shared;
@@ -155,9 +159,9 @@ CUresult function_get_attribute(struct function *f, CUfunction_attribute a, int 
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
 	case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: {
-		int i = (int) a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+		int i = (int)a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
 
-		*value = f->ptx->cluster[i] ? (int) f->ptx->cluster[i] : f->cluster[i];
+		*value = f->ptx->cluster[i] ? (int)f->ptx->cluster[i] : f->cluster[i];
 		break;
 	}
 	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = f->non_portable_cluster; break;
@@ -171,9 +175,9 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute a, int 
 {
 	uint32_t optin = f->module->ctx->gpu->props.shared_per_block_optin;
 
-	switch ((unsigned) a) {
+	switch ((unsigned)a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		if (value < 0 || (uint32_t) value + f->info.shared_bytes > optin)
+		if (value < 0 || (uint32_t)value + f->info.shared_bytes > optin)
 			return CUDA_ERROR_INVALID_VALUE;
 		f->max_dynamic_shared = value;
 		return CUDA_SUCCESS;
@@ -189,10 +193,14 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute a, int 
 			return CUDA_ERROR_INVALID_VALUE;
 		if (value > 1) /* CLUSTER_LAUNCH says 0 */
 			return CUDA_ERROR_NOT_SUPPORTED;
-		f->cluster[(int) a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
+		f->cluster[(int)a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
 		return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: f->non_portable_cluster = value != 0; return CUDA_SUCCESS;
-	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: f->cluster_policy = value; return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+		f->non_portable_cluster = value != 0;
+		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+		f->cluster_policy = value;
+		return CUDA_SUCCESS;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 }
@@ -271,7 +279,7 @@ CUresult cuFuncGetModule(CUmodule *out, CUfunction handle)
 		return r;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUmodule) f->module;
+	*out = (CUmodule)f->module;
 	return CUDA_SUCCESS;
 }
 

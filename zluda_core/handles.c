@@ -18,7 +18,7 @@ static size_t nslots, nused; /* nused counts removed slots too */
 
 static size_t hash(uintptr_t p)
 {
-	return (size_t) ((p >> 4) * 0x9e3779b97f4a7c15ull >> 20);
+	return (size_t)((p >> 4) * 0x9e3779b97f4a7c15ull >> 20);
 }
 
 static struct slot *find(uintptr_t p)
@@ -78,7 +78,7 @@ bool handle_add(const void *p, enum handle_kind kind)
 	if (nused * 2 >= nslots)
 		ok = grow();
 	if (ok)
-		insert((uintptr_t) p, kind);
+		insert((uintptr_t)p, kind);
 	pthread_rwlock_unlock(&lock);
 	return ok;
 }
@@ -88,7 +88,7 @@ void handle_remove(const void *p)
 	struct slot *s;
 
 	pthread_rwlock_wrlock(&lock);
-	s = find((uintptr_t) p);
+	s = find((uintptr_t)p);
 	if (s)
 		s->p = 1;
 	pthread_rwlock_unlock(&lock);
@@ -100,7 +100,7 @@ bool handle_is(const void *p, enum handle_kind kind)
 	bool yes;
 
 	pthread_rwlock_rdlock(&lock);
-	s = find((uintptr_t) p);
+	s = find((uintptr_t)p);
 	yes = s && s->kind == kind;
 	pthread_rwlock_unlock(&lock);
 	return yes;

@@ -15,14 +15,14 @@ struct host_op {
 
 static CUresult run_host(struct op *op)
 {
-	struct host_op *h = (struct host_op *) op;
+	struct host_op *h = (struct host_op *)op;
 	struct context *ctx = queue_context(op->queue);
 	struct thread_state *t = thread_state();
 
 	print_flush();
 	t->in_callback = true;
 	if (h->callback)
-		h->callback(h->stream, (CUresult) atomic_load(&ctx->error), h->data);
+		h->callback(h->stream, (CUresult)atomic_load(&ctx->error), h->data);
 	else if (!atomic_load(&ctx->error))
 		h->fn(h->data);
 	t->in_callback = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From what a program hands over (PTX text, fatbin, the wrapper around one, machine code) to a parsed PTX module.
+ * From what a program hands over (PTX text, fatbin, the wrapper around one, machine code) to a parsed PTX
+ * module.
  */
 #include "core.h"
 
@@ -30,9 +31,9 @@ CUresult file_read(const char *path, void **data, size_t *bytes)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode))
 		r = CUDA_ERROR_FILE_NOT_FOUND;
-	else if (!(p = malloc((size_t) st.st_size + 1)))
+	else if (!(p = malloc((size_t)st.st_size + 1)))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
-	else if (fread(p, 1, (size_t) st.st_size, f) != (size_t) st.st_size)
+	else if (fread(p, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
 		r = CUDA_ERROR_OPERATING_SYSTEM;
 	fclose(f);
 	if (r) {
@@ -41,7 +42,7 @@ CUresult file_read(const char *path, void **data, size_t *bytes)
 	}
 	p[st.st_size] = 0; /* text ends */
 	*data = p;
-	*bytes = (size_t) st.st_size;
+	*bytes = (size_t)st.st_size;
 	return CUDA_SUCCESS;
 }
 
@@ -54,16 +55,20 @@ static void say_newer(const struct ptx_module *m, const struct gpu *gpu)
 
 	if (m->target <= cc || atomic_fetch_or(&said, bit) & bit)
 		return;
-	say("%s: PTX for sm_%u is run on a device of compute capability %u.%u: there is none for older devices", m->name,
-	    m->target, cc / 10, cc % 10);
+	say("%s: PTX for sm_%u is run on a device of compute capability %u.%u: there is none for older "
+	    "devices",
+	    m->name, m->target, cc / 10, cc % 10);
 }
 
 static CUresult parse_text(const char *text, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
 			   struct ptx_module **out)
 {
 	struct diag d = DIAG_INIT;
-	struct ptx_module *m = ptx_module_parse(text, bytes, name, &d);
+	char full[128];
+	struct ptx_module *m;
 
+	snprintf(full, sizeof(full), "%s%s", name, strchr(name, '.') ? "" : ".ptx");
+	m = ptx_module_parse(text, bytes, full, &d);
 	if (!m) {
 		jit_diag(jit, &d);
 		return d.code == CUTRACE_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
@@ -82,7 +87,8 @@ static CUresult parse_text(const char *text, size_t bytes, const char *name, str
 static CUresult no_ptx(const char *name, const char *what, struct jit *jit)
 {
 	say("%s has no PTX, only %s: it can't run on this device. Build it with -gencode "
-	    "arch=compute_XX,code=compute_XX", name, what);
+	    "arch=compute_XX,code=compute_XX",
+	    name, what);
 	jit_log(jit, true, "error: %s has no PTX, only %s\n", name, what);
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
@@ -100,7 +106,8 @@ static CUresult check_single(const struct fatbin *fb, const char *name, struct j
 	}
 	if (with_ptx <= 1)
 		return CUDA_SUCCESS;
-	say("%s is made of %u pieces of relocatable device code: linking PTX is not supported", name, with_ptx);
+	say("%s is made of %u pieces of relocatable device code: linking PTX is not supported", name,
+	    with_ptx);
 	jit_log(jit, true, "error: %s: linking relocatable PTX is not supported\n", name);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -119,7 +126,8 @@ static CUresult parse_entry(const struct fatbin_entry *e, const char *name, stru
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
 	if (e->name_bytes)
-		snprintf(entry_name, sizeof(entry_name), "%.*s.ptx", (int) strnlen(e->name, e->name_bytes), e->name);
+		snprintf(entry_name, sizeof(entry_name), "%.*s.ptx", (int)strnlen(e->name, e->name_bytes),
+			 e->name);
 	else
 		snprintf(entry_name, sizeof(entry_name), "%s", name);
 	r = parse_text(text, bytes, entry_name, gpu, jit, out);
@@ -127,8 +135,8 @@ static CUresult parse_entry(const struct fatbin_entry *e, const char *name, stru
 	return r;
 }
 
-static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
-			     struct ptx_module **out)
+static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, struct gpu *gpu,
+			     struct jit *jit, struct ptx_module **out)
 {
 	unsigned cc = gpu->props.cc_major * 10 + gpu->props.cc_minor, index;
 	struct diag d = DIAG_INIT;
@@ -152,7 +160,8 @@ static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, s
 }
 
 /* The pieces of a wrapper in memory, one after the other. */
-static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu, struct jit *jit, struct ptx_module **out)
+static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu, struct jit *jit,
+			    struct ptx_module **out)
 {
 	struct image_part *parts = calloc(IMAGE_MAX_PARTS, sizeof(*parts));
 	unsigned n = parts ? image_parts(image, parts, IMAGE_MAX_PARTS) : 0;

@@ -25,7 +25,8 @@ static void in_child(void)
 }
 
 /* "0,2": physical numbers in the order the program sees them; the list ends at the first that does not exist
- * (CUDA C++ Programming Guide, "CUDA Environment Variables"). "GPU-..." names a device by its UUID and is matched later. */
+ * (CUDA C++ Programming Guide, "CUDA Environment Variables"). "GPU-..." names a device by its UUID and is
+ * matched later. */
 static unsigned visible_list(unsigned *out)
 {
 	const char *p = options.visible_devices;
@@ -45,7 +46,7 @@ static unsigned visible_list(unsigned *out)
 		for (unsigned i = 0; i < n; i++)
 			if (out[i] == v)
 				return 0; /* a device named twice hides all */
-		out[n++] = (unsigned) v;
+		out[n++] = (unsigned)v;
 		p = end + strspn(end, " ");
 		if (*p != ',')
 			return n;
@@ -62,7 +63,7 @@ static CUresult open_devices(void)
 	for (unsigned i = 0; i < n; i++) {
 		CUresult r;
 
-		core.gpus[i].ordinal = (CUdevice) i;
+		core.gpus[i].ordinal = (CUdevice)i;
 		r = gpu_open(&core.gpus[i], list[i]);
 		if (r)
 			return r;

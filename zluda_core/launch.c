@@ -16,7 +16,7 @@ struct launch_op {
 
 static CUresult run_launch(struct op *op)
 {
-	struct launch_op *l = (struct launch_op *) op;
+	struct launch_op *l = (struct launch_op *)op;
 	struct context *ctx = queue_context(op->queue);
 	struct dev_fault fault = {0};
 	CUresult r;
@@ -53,7 +53,7 @@ static CUresult pack_extra(const struct ptx_func *f, void **extra, uint8_t *out)
 		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
 			buffer = extra[1];
 		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
-			size = *(const size_t *) extra[1];
+			size = *(const size_t *)extra[1];
 		else
 			return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -81,10 +81,11 @@ static CUresult pack(const struct ptx_func *f, void **values, void **extra, uint
 static CUresult check_shape(const struct function *f, const struct dev_launch *l)
 {
 	const struct dev_props *p = &f->module->ctx->gpu->props;
-	uint64_t threads = (uint64_t) l->block[0] * l->block[1] * l->block[2];
+	uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
 
 	for (int i = 0; i < 3; i++)
-		if (!l->grid[i] || l->grid[i] > p->max_grid[i] || !l->block[i] || l->block[i] > p->max_block[i])
+		if (!l->grid[i] || l->grid[i] > p->max_grid[i] || !l->block[i] ||
+		    l->block[i] > p->max_block[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	if (threads > p->max_threads_per_block)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -99,20 +100,20 @@ static CUresult check_shared(struct function *f, const struct dev_launch *l)
 	int max;
 
 	function_get_attribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &max);
-	return l->shared_bytes > (uint32_t) max ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	return l->shared_bytes > (uint32_t)max ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static CUresult check_cooperative(const struct function *f, const struct dev_launch *l)
 {
 	const struct dev_props *p = &f->module->ctx->gpu->props;
 	unsigned threads = l->block[0] * l->block[1] * l->block[2];
-	uint64_t blocks = (uint64_t) l->grid[0] * l->grid[1] * l->grid[2];
+	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 
 	if (!l->cooperative)
 		return CUDA_SUCCESS;
 	if (!p->cooperative)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (blocks > (uint64_t) occupancy_blocks(f, threads, l->shared_bytes) * p->sm_count)
+	if (blocks > (uint64_t)occupancy_blocks(f, threads, l->shared_bytes) * p->sm_count)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return CUDA_SUCCESS;
 }
@@ -158,8 +159,11 @@ static CUresult launch(const struct launch_request *req)
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	l->function = f;
-	l->launch = (struct dev_launch){.kernel = f->dev, .shared_bytes = req->shared, .cooperative = req->cooperative,
-					.params = l->params, .param_bytes = f->ptx->param_bytes};
+	l->launch = (struct dev_launch){.kernel = f->dev,
+					.shared_bytes = req->shared,
+					.cooperative = req->cooperative,
+					.params = l->params,
+					.param_bytes = f->ptx->param_bytes};
 	memcpy(l->launch.grid, req->grid, sizeof(req->grid));
 	memcpy(l->launch.block, req->block, sizeof(req->block));
 	r = check_shape(f, &l->launch);
@@ -180,16 +184,20 @@ static CUresult launch(const struct launch_request *req)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
-			unsigned int bz, unsigned int shared, CUstream stream, void **values, void **extra)
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **values,
+			void **extra)
 {
-	return launch(&(struct launch_request){f, {gx, gy, gz}, {bx, by, bz}, shared, stream, false, values, extra});
+	return launch(&(struct launch_request){
+		f, {gx, gy, gz}, {bx, by, bz}, shared, stream, false, values, extra});
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-				   unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **values)
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
+				   unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+				   CUstream stream, void **values)
 {
-	return launch(&(struct launch_request){f, {gx, gy, gz}, {bx, by, bz}, shared, stream, true, values, NULL});
+	return launch(
+		&(struct launch_request){f, {gx, gy, gz}, {bx, by, bz}, shared, stream, true, values, NULL});
 }
 
 /* ---- attributes of cuLaunchKernelEx ---------------------------------------------------------------- */
@@ -235,7 +243,8 @@ static CUresult take_attribute(const CUlaunchAttribute *a, struct launch_request
 		return one_cluster("cluster dimension", v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: return CUDA_SUCCESS; /* a preference */
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: return add_event(after, v->programmaticEvent.event);
-	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: return add_event(after, v->launchCompletionEvent.event);
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return add_event(after, v->launchCompletionEvent.event);
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 		return v->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 	default: return CUDA_ERROR_INVALID_VALUE;
@@ -292,9 +301,9 @@ CUresult cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 		return r;
 	if (x <= 0 || y <= 0 || z <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	f->old_block[0] = (unsigned) x;
-	f->old_block[1] = (unsigned) y;
-	f->old_block[2] = (unsigned) z;
+	f->old_block[0] = (unsigned)x;
+	f->old_block[1] = (unsigned)y;
+	f->old_block[2] = (unsigned)z;
 	return CUDA_SUCCESS;
 }
 
@@ -325,7 +334,8 @@ CUresult cuParamSetv(CUfunction handle, int offset, void *data, unsigned int byt
 
 	if (r)
 		return r;
-	if (!data || offset < 0 || bytes > f->ptx->param_bytes || (unsigned) offset > f->ptx->param_bytes - bytes)
+	if (!data || offset < 0 || bytes > f->ptx->param_bytes ||
+	    (unsigned)offset > f->ptx->param_bytes - bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(f->old_params + offset, data, bytes);
 	return CUDA_SUCCESS;
@@ -355,7 +365,7 @@ CUresult cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream st
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, f->old_params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
 			 CU_LAUNCH_PARAM_END};
 
-	return cuLaunchKernel(handle, (unsigned) width, (unsigned) height, 1, f->old_block[0], f->old_block[1],
+	return cuLaunchKernel(handle, (unsigned)width, (unsigned)height, 1, f->old_block[0], f->old_block[1],
 			      f->old_block[2], f->old_shared, stream, NULL, extra);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Libraries: code without a context. It is parsed at load, so that its errors come then; each context that uses it
- * gets a module of its own at first use.
+ * Libraries: code without a context. It is parsed at load, so that its errors come then; each context that
+ * uses it gets a module of its own at first use.
  */
 #include "core.h"
 
@@ -25,7 +25,8 @@ struct library {
 };
 
 static struct library *libraries;
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER; /* one module of a library and context, not two */
+static pthread_mutex_t load_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* one module of a library and context, not two */
 
 static CUresult add_kernels(struct library *lib)
 {
@@ -116,7 +117,8 @@ static CUresult make_module(struct library *lib, struct context *ctx, struct mod
 	if (!lm)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	lm->ctx = ctx;
-	lm->ptx = lib->ptx_used ? ptx_module_parse(lib->ptx->text, lib->ptx->text_bytes, lib->ptx->name, &d) : lib->ptx;
+	lm->ptx = lib->ptx_used ? ptx_module_parse(lib->ptx->text, lib->ptx->text_bytes, lib->ptx->name, &d)
+				: lib->ptx;
 	if (!lm->ptx) {
 		free(lm);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -166,12 +168,12 @@ static const char *next_name(char *buf, size_t bytes)
 {
 	static atomic_uint count;
 
-	snprintf(buf, bytes, "library%u.ptx", atomic_fetch_add(&count, 1) + 1);
+	snprintf(buf, bytes, "library%u", atomic_fetch_add(&count, 1) + 1);
 	return buf;
 }
 
-static CUresult load(CUlibrary *out, const void *image, size_t bytes, const char *name, CUjit_option *jit_options,
-		     void **values, unsigned n)
+static CUresult load(CUlibrary *out, const void *image, size_t bytes, const char *name,
+		     CUjit_option *jit_options, void **values, unsigned n)
 {
 	struct library *lib;
 	struct jit jit;
@@ -188,7 +190,8 @@ static CUresult load(CUlibrary *out, const void *image, size_t bytes, const char
 	lib = calloc(1, sizeof(*lib));
 	if (!lib)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = image_parse(image, bytes, name ? name : next_name(buf, sizeof(buf)), gpu_for_choice(), &jit, &lib->ptx);
+	r = image_parse(image, bytes, name ? name : next_name(buf, sizeof(buf)), gpu_for_choice(), &jit,
+			&lib->ptx);
 	jit_finish(&jit);
 	if (!r)
 		r = add_kernels(lib);
@@ -202,7 +205,7 @@ static CUresult load(CUlibrary *out, const void *image, size_t bytes, const char
 	lib->next = libraries;
 	libraries = lib;
 	pthread_mutex_unlock(&core.lock);
-	*out = (CUlibrary) lib;
+	*out = (CUlibrary)lib;
 	return CUDA_SUCCESS;
 }
 
@@ -212,14 +215,15 @@ static CUresult check_options(const CUlibraryOption *lib_options, void **values,
 	if (n && (!lib_options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++)
-		if ((unsigned) lib_options[i] >= CU_LIBRARY_NUM_OPTIONS ||
+		if ((unsigned)lib_options[i] >= CU_LIBRARY_NUM_OPTIONS ||
 		    (from_file && lib_options[i] == CU_LIBRARY_BINARY_IS_PRESERVED))
 			return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary *out, const void *code, CUjit_option *jit_options, void **jit_values, unsigned int njit,
-			   CUlibraryOption *lib_options, void **lib_values, unsigned int nlib)
+CUresult cuLibraryLoadData(CUlibrary *out, const void *code, CUjit_option *jit_options, void **jit_values,
+			   unsigned int njit, CUlibraryOption *lib_options, void **lib_values,
+			   unsigned int nlib)
 {
 	CUresult r = check_options(lib_options, lib_values, nlib, false);
 
@@ -227,7 +231,8 @@ CUresult cuLibraryLoadData(CUlibrary *out, const void *code, CUjit_option *jit_o
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path, CUjit_option *jit_options, void **jit_values,
-			       unsigned int njit, CUlibraryOption *lib_options, void **lib_values, unsigned int nlib)
+			       unsigned int njit, CUlibraryOption *lib_options, void **lib_values,
+			       unsigned int nlib)
 {
 	CUresult r = check_options(lib_options, lib_values, nlib, true);
 	const char *name;
@@ -256,7 +261,7 @@ static CUresult library_enter(CUlibrary handle, struct library **lib)
 		return r;
 	if (!handle_is(handle, HANDLE_LIBRARY))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*lib = (struct library *) handle;
+	*lib = (struct library *)handle;
 	return CUDA_SUCCESS;
 }
 
@@ -283,7 +288,7 @@ CUresult cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (struct kernel *k = lib->kernels; k; k = k->next) {
 		if (!strcmp(k->name, name)) {
-			*out = (CUkernel) k;
+			*out = (CUkernel)k;
 			return CUDA_SUCCESS;
 		}
 	}
@@ -317,7 +322,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary 
 		return CUDA_ERROR_INVALID_VALUE;
 	k = lib->kernels;
 	for (unsigned i = 0; i < n && k; i++, k = k->next)
-		kernels[i] = (CUkernel) k;
+		kernels[i] = (CUkernel)k;
 	return CUDA_SUCCESS;
 }
 
@@ -338,7 +343,7 @@ CUresult cuLibraryGetModule(CUmodule *out, CUlibrary handle)
 	CUresult r = out ? module_here(handle, &m) : CUDA_ERROR_INVALID_VALUE;
 
 	if (!r)
-		*out = (CUmodule) m;
+		*out = (CUmodule)m;
 	return r;
 }
 
@@ -381,9 +386,9 @@ CUresult kernel_function(struct kernel *k, struct context *ctx, struct function 
 		return r;
 	fresh = !(*out)->kernel_seen;
 	(*out)->kernel_seen = true;
-	for (int a = 0; fresh && a < (int) ARRAY_SIZE(k->attr_set); a++)
+	for (int a = 0; fresh && a < (int)ARRAY_SIZE(k->attr_set); a++)
 		if (k->attr_set[a])
-			function_set_attribute(*out, (CUfunction_attribute) a, k->attr_value[a]);
+			function_set_attribute(*out, (CUfunction_attribute)a, k->attr_value[a]);
 	return CUDA_SUCCESS;
 }
 
@@ -395,7 +400,7 @@ static CUresult kernel_enter(CUkernel handle, struct kernel **k)
 		return r;
 	if (!handle_is(handle, HANDLE_KERNEL))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*k = (struct kernel *) handle;
+	*k = (struct kernel *)handle;
 	return CUDA_SUCCESS;
 }
 
@@ -414,7 +419,7 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = kernel_function(k, ctx, &f);
 	if (!r)
-		*out = (CUfunction) f;
+		*out = (CUfunction)f;
 	return r;
 }
 
@@ -427,7 +432,7 @@ CUresult cuKernelGetLibrary(CUlibrary *out, CUkernel handle)
 		return r;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUlibrary) k->library;
+	*out = (CUlibrary)k->library;
 	return CUDA_SUCCESS;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies in all directions. Each form becomes a struct copy (a box of rows); what is asynchronous follows the driver API's
- * "API synchronization behavior":
- *   synchronous functions  device to device: asynchronous to the host; all others wait
- *   ...Async               pageable source to device: taken into a staging buffer in the call; device to pageable
- *                          memory: returns when done; host to host: synchronous; otherwise asynchronous
+ * Copies in all directions. Each form becomes a struct copy (a box of rows); what is asynchronous follows the
+ * driver API's "API synchronization behavior": synchronous functions  device to device: asynchronous to the
+ * host; all others wait
+ *   ...Async               pageable source to device: taken into a staging buffer in the call; device to
+ * pageable memory: returns when done; host to host: synchronous; otherwise asynchronous
  */
 #include "core.h"
 
@@ -28,8 +28,8 @@ struct copy {
 
 /* ---- doing it ------------------------------------------------------------------ */
 
-static CUresult between_devices(const struct place *dst, uint64_t doff, const struct place *src, uint64_t soff,
-				uint64_t bytes)
+static CUresult between_devices(const struct place *dst, uint64_t doff, const struct place *src,
+				uint64_t soff, uint64_t bytes)
 {
 	void *bounce = malloc(bytes < BOUNCE_BYTES ? bytes : BOUNCE_BYTES);
 	CUresult r = bounce ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -45,16 +45,17 @@ static CUresult between_devices(const struct place *dst, uint64_t doff, const st
 	return r;
 }
 
-static CUresult copy_bytes(const struct place *dst, uint64_t doff, const struct place *src, uint64_t soff, uint64_t bytes)
+static CUresult copy_bytes(const struct place *dst, uint64_t doff, const struct place *src, uint64_t soff,
+			   uint64_t bytes)
 {
 	if (dst->is_host && src->is_host) {
-		memmove((char *) dst->host + doff, (const char *) src->host + soff, bytes);
+		memmove((char *)dst->host + doff, (const char *)src->host + soff, bytes);
 		return CUDA_SUCCESS;
 	}
 	if (src->is_host)
-		return memory_write(dst->gpu, dst->addr + doff, (const char *) src->host + soff, bytes);
+		return memory_write(dst->gpu, dst->addr + doff, (const char *)src->host + soff, bytes);
 	if (dst->is_host)
-		return memory_read(src->gpu, (char *) dst->host + doff, src->addr + soff, bytes);
+		return memory_read(src->gpu, (char *)dst->host + doff, src->addr + soff, bytes);
 	if (dst->gpu != src->gpu)
 		return between_devices(dst, doff, src, soff, bytes);
 	return dst->gpu->ops->copy(dst->gpu->dev, dst->addr + doff, src->addr + soff, bytes, NULL)
@@ -64,12 +65,13 @@ static CUresult copy_bytes(const struct place *dst, uint64_t doff, const struct 
 
 static bool is_contiguous(const struct side *s, const struct copy *c)
 {
-	return (c->height == 1 || s->pitch == c->width) && (c->depth == 1 || s->slice == c->width * c->height);
+	return (c->height == 1 || s->pitch == c->width) &&
+	       (c->depth == 1 || s->slice == c->width * c->height);
 }
 
 static CUresult run_copy(struct op *op)
 {
-	struct copy *c = (struct copy *) op;
+	struct copy *c = (struct copy *)op;
 	CUresult r = CUDA_SUCCESS;
 
 	if (is_contiguous(&c->dst, c) && is_contiguous(&c->src, c))
@@ -83,7 +85,7 @@ static CUresult run_copy(struct op *op)
 
 static void release_copy(struct op *op)
 {
-	free(((struct copy *) op)->staging);
+	free(((struct copy *)op)->staging);
 }
 
 /* Takes the source's bytes now, packed. */
@@ -165,18 +167,18 @@ static CUresult copy_1d(CUstream stream, bool async, uint64_t dst, enum place_wa
 	return start(c, q, async);
 }
 
-#define HOST	  PLACE_HOST
-#define DEV	  PLACE_DEVICE
-#define ANY	  PLACE_ANY
-#define LEGACY	  CU_STREAM_LEGACY
-#define OWN	  CU_STREAM_PER_THREAD
-#define ADDR(p)	  ((uint64_t) (p))
+#define HOST    PLACE_HOST
+#define DEV     PLACE_DEVICE
+#define ANY     PLACE_ANY
+#define LEGACY  CU_STREAM_LEGACY
+#define OWN     CU_STREAM_PER_THREAD
+#define ADDR(p) ((uint64_t)(p))
 
 /* One row per exported form: parameters, stream, asynchronous?, destination, source. */
-#define COPY_1D(name, params, stream, async, dst, want_dst, src, want_src)                                           \
-	CUresult name params                                                                                         \
-	{                                                                                                            \
-		return copy_1d(stream, async, ADDR(dst), want_dst, ADDR(src), want_src, n);                          \
+#define COPY_1D(name, params, stream, async, dst, want_dst, src, want_src)                  \
+	CUresult name params                                                                \
+	{                                                                                   \
+		return copy_1d(stream, async, ADDR(dst), want_dst, ADDR(src), want_src, n); \
 	}
 
 COPY_1D(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), LEGACY, false, d, ANY, s, ANY)
@@ -193,8 +195,8 @@ COPY_1D(cuMemcpyDtoHAsync_v2, (void *d, CUdeviceptr s, size_t n, CUstream q), q,
 COPY_1D(cuMemcpyDtoDAsync_v2, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q), q, true, d, DEV, s, DEV)
 
 /* The contexts are those the pointers belong to; with unified addressing the pointers say so too. */
-static CUresult copy_peer(CUstream stream, bool async, CUdeviceptr d, CUcontext dctx, CUdeviceptr s, CUcontext sctx,
-			  size_t n)
+static CUresult copy_peer(CUstream stream, bool async, CUdeviceptr d, CUcontext dctx, CUdeviceptr s,
+			  CUcontext sctx, size_t n)
 {
 	struct context *a, *b;
 
@@ -223,7 +225,8 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *siz
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (!dsts || !srcs || !sizes || !count || !attrs || !attr_idxs || !nattrs || nattrs > count || attr_idxs[0])
+	if (!dsts || !srcs || !sizes || !count || !attrs || !attr_idxs || !nattrs || nattrs > count ||
+	    attr_idxs[0])
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!q || q == CU_STREAM_LEGACY)
 		return CUDA_ERROR_INVALID_VALUE; /* documented: not in the legacy default stream */
@@ -233,7 +236,8 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *siz
 }
 
 CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-			    CUmemcpyAttributes *attrs, size_t *attr_idxs, size_t nattrs, size_t *fail, CUstream q)
+			    CUmemcpyAttributes *attrs, size_t *attr_idxs, size_t nattrs, size_t *fail,
+			    CUstream q)
 {
 	CUresult r = cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attr_idxs, nattrs, q);
 
@@ -256,7 +260,7 @@ static CUresult side_set(struct side *out, const struct operand *o, const struct
 	uint64_t pitch = o->pitch, height = o->height, base, last;
 	enum place_want want;
 
-	switch ((unsigned) o->type) {
+	switch ((unsigned)o->type) {
 	case CU_MEMORYTYPE_HOST: want = PLACE_HOST; break;
 	case CU_MEMORYTYPE_DEVICE: want = PLACE_DEVICE; break;
 	case CU_MEMORYTYPE_UNIFIED: want = PLACE_ANY; break;
@@ -271,13 +275,13 @@ static CUresult side_set(struct side *out, const struct operand *o, const struct
 	    o->x > MAX_PITCH || height > UINT32_MAX || o->y > UINT32_MAX || o->z > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	out->pitch = pitch;
-	base = want == PLACE_HOST ? (uint64_t) o->host : o->device;
+	base = want == PLACE_HOST ? (uint64_t)o->host : o->device;
 	if (__builtin_mul_overflow(pitch, height, &out->slice) ||
 	    __builtin_mul_overflow(out->slice, o->z + c->depth - 1, &last))
 		return CUDA_ERROR_INVALID_VALUE;
 	base += o->z * out->slice + o->y * pitch + o->x;
 	last = (c->depth - 1) * out->slice + (c->height - 1) * pitch + c->width;
-	if (base < (want == PLACE_HOST ? (uint64_t) o->host : o->device))
+	if (base < (want == PLACE_HOST ? (uint64_t)o->host : o->device))
 		return CUDA_ERROR_INVALID_VALUE;
 	return place_find(base, last, want, &out->place);
 }
@@ -316,16 +320,19 @@ static CUresult copy_2d(CUstream stream, bool async, const CUDA_MEMCPY2D *p)
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	dst = (struct operand){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0};
-	src = (struct operand){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0};
+	dst = (struct operand){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
+			       p->dstY,          0,          p->dstPitch,  0};
+	src = (struct operand){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
+			       p->srcY,          0,          p->srcPitch,  0};
 	return copy_box(stream, async, &dst, &src, p->WidthInBytes, p->Height, 1);
 }
 
-/* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER differ only in the contexts, which unified addressing makes superfluous. */
-#define OPERAND_3D(p, side)                                                                                          \
-	{                                                                                                            \
-		(p)->side##MemoryType, (p)->side##Host, (p)->side##Device, (p)->side##XInBytes, (p)->side##Y,        \
-			(p)->side##Z, (p)->side##Pitch, (p)->side##Height                                            \
+/* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER differ only in the contexts, which unified addressing makes
+ * superfluous. */
+#define OPERAND_3D(p, side)                                                                     \
+	{                                                                                       \
+		(p)->side##MemoryType, (p)->side##Host, (p)->side##Device, (p)->side##XInBytes, \
+			(p)->side##Y, (p)->side##Z, (p)->side##Pitch, (p)->side##Height         \
 	}
 
 static CUresult copy_3d(CUstream stream, bool async, const CUDA_MEMCPY3D *p)
@@ -346,15 +353,15 @@ static CUresult copy_3d_peer(CUstream stream, bool async, const CUDA_MEMCPY3D_PE
 	return copy_box(stream, async, &dst, &src, p->WidthInBytes, p->Height, p->Depth);
 }
 
-#define COPY_BOX(name, type, fn, stream)                                                                             \
-	CUresult name(const type *p)                                                                                 \
-	{                                                                                                            \
-		return fn(stream, false, p);                                                                         \
+#define COPY_BOX(name, type, fn, stream)     \
+	CUresult name(const type *p)         \
+	{                                    \
+		return fn(stream, false, p); \
 	}
-#define COPY_BOX_ASYNC(name, type, fn)                                                                               \
-	CUresult name(const type *p, CUstream q)                                                                     \
-	{                                                                                                            \
-		return fn(q, true, p);                                                                               \
+#define COPY_BOX_ASYNC(name, type, fn)           \
+	CUresult name(const type *p, CUstream q) \
+	{                                        \
+		return fn(q, true, p);           \
 	}
 
 COPY_BOX(cuMemcpy2D_v2, CUDA_MEMCPY2D, copy_2d, LEGACY)

@@ -106,9 +106,9 @@ CUresult memory_alloc_host(const struct range_request *req_in, struct range **ou
 		range_free(r);
 		return anywhere ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_ALREADY_MAPPED;
 	}
-	if ((uint64_t) p != r->addr) { /* the address is taken in this process: both sides use another */
+	if ((uint64_t)p != r->addr) { /* the address is taken in this process: both sides use another */
 		range_free(r);
-		req.hint = (uint64_t) p;
+		req.hint = (uint64_t)p;
 		req.exact = true;
 		req.placeable = false;
 		e = range_alloc(&req, &r);
@@ -155,14 +155,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 		return e;
 	if (!ptr || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = memory_alloc(&(struct range_request){.bytes = bytes, .placeable = true, .kind = RANGE_DEVICE,
-						 .gpu = ctx->gpu, .ctx = ctx}, &r);
+	e = memory_alloc(
+		&(struct range_request){
+			.bytes = bytes, .placeable = true, .kind = RANGE_DEVICE, .gpu = ctx->gpu, .ctx = ctx},
+		&r);
 	if (!e)
 		*ptr = r->addr;
 	return e;
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height, unsigned int element)
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width, size_t height,
+			    unsigned int element)
 {
 	struct context *ctx;
 	size_t row, bytes;
@@ -201,7 +204,7 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 	if (r->kind == RANGE_POOL)
 		return cuMemFreeAsync(ptr, NULL);
 	memory_free(r);
-	return (CUresult) atomic_load(&ctx->error);
+	return (CUresult)atomic_load(&ctx->error);
 }
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
@@ -250,8 +253,10 @@ CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
 		return e;
 	if (!out || !bytes || flags & ~7u)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = memory_alloc_host(&(struct range_request){.bytes = bytes, .placeable = true, .kind = RANGE_HOST,
-						      .gpu = ctx->gpu, .ctx = ctx}, &r);
+	e = memory_alloc_host(
+		&(struct range_request){
+			.bytes = bytes, .placeable = true, .kind = RANGE_HOST, .gpu = ctx->gpu, .ctx = ctx},
+		&r);
 	if (e)
 		return e;
 	r->flags = flags;
@@ -277,12 +282,12 @@ CUresult cuMemFreeHost(void *p)
 
 	if (e || !p)
 		return e;
-	r = range_find((uint64_t) p);
-	if (!r || r->addr != (uint64_t) p || r->kind != RANGE_HOST)
+	r = range_find((uint64_t)p);
+	if (!r || r->addr != (uint64_t)p || r->kind != RANGE_HOST)
 		return CUDA_ERROR_INVALID_VALUE;
 	gpu_wait(r->gpu);
 	memory_free(r);
-	return (CUresult) atomic_load(&ctx->error);
+	return (CUresult)atomic_load(&ctx->error);
 }
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
@@ -297,8 +302,13 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	e = range_alloc(&(struct range_request){.bytes = bytes, .hint = (uint64_t) p, .exact = true,
-						.kind = RANGE_REGISTERED, .gpu = ctx->gpu, .ctx = ctx}, &r);
+	e = range_alloc(&(struct range_request){.bytes = bytes,
+						.hint = (uint64_t)p,
+						.exact = true,
+						.kind = RANGE_REGISTERED,
+						.gpu = ctx->gpu,
+						.ctx = ctx},
+			&r);
 	if (e)
 		return e == CUDA_ERROR_ALREADY_MAPPED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : e;
 	r->host = p;
@@ -329,8 +339,8 @@ CUresult cuMemHostUnregister(void *p)
 		return e;
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = range_find((uint64_t) p);
-	if (!r || r->addr != (uint64_t) p || r->kind != RANGE_REGISTERED)
+	r = range_find((uint64_t)p);
+	if (!r || r->addr != (uint64_t)p || r->kind != RANGE_REGISTERED)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	gpu_wait(r->gpu);
 	memory_free(r);
@@ -339,7 +349,7 @@ CUresult cuMemHostUnregister(void *p)
 
 static struct range *host_range(const void *p)
 {
-	struct range *r = range_find((uint64_t) p);
+	struct range *r = range_find((uint64_t)p);
 
 	return r && (r->kind == RANGE_HOST || r->kind == RANGE_REGISTERED) ? r : NULL;
 }
@@ -353,7 +363,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ptr, void *p, unsigned int fl
 		return e;
 	if (!ptr || flags || !host_range(p))
 		return CUDA_ERROR_INVALID_VALUE;
-	*ptr = (uint64_t) p;
+	*ptr = (uint64_t)p;
 	return CUDA_SUCCESS;
 }
 
@@ -383,8 +393,12 @@ CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 		return e;
 	if (!ptr || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	e = memory_alloc_host(&(struct range_request){.bytes = bytes, .placeable = true, .kind = RANGE_MANAGED,
-						      .gpu = ctx->gpu, .ctx = ctx}, &r);
+	e = memory_alloc_host(&(struct range_request){.bytes = bytes,
+						      .placeable = true,
+						      .kind = RANGE_MANAGED,
+						      .gpu = ctx->gpu,
+						      .ctx = ctx},
+			      &r);
 	if (e)
 		return e;
 	r->flags = flags;
@@ -402,8 +416,9 @@ static CUresult check_managed(CUdeviceptr ptr, size_t bytes)
 	if (e)
 		return e;
 	r = range_find(ptr);
-	return r && r->kind == RANGE_MANAGED && bytes && range_contains(r, ptr, bytes) ? CUDA_SUCCESS
-										       : CUDA_ERROR_INVALID_VALUE;
+	return r && r->kind == RANGE_MANAGED && bytes && range_contains(r, ptr, bytes)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t bytes, CUdevice device, CUstream stream)
@@ -433,7 +448,7 @@ CUresult cuMemAdvise(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevic
 {
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
 		return CUDA_ERROR_INVALID_VALUE;
-	(void) device;
+	(void)device;
 	return check_managed(ptr, bytes);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fills. All are asynchronous to the host, except the functions without Async on memory that the host sees too.
+ * Fills. All are asynchronous to the host, except the functions without Async on memory that the host sees
+ * too.
  */
 #include "core.h"
 
@@ -18,7 +19,7 @@ struct fill {
 static void fill_host(char *p, const struct fill *f)
 {
 	if (f->width == 1) {
-		memset(p, (int) f->value, f->columns);
+		memset(p, (int)f->value, f->columns);
 		return;
 	}
 	for (uint64_t i = 0; i < f->columns; i++)
@@ -27,20 +28,21 @@ static void fill_host(char *p, const struct fill *f)
 
 static CUresult run_fill(struct op *op)
 {
-	struct fill *f = (struct fill *) op;
+	struct fill *f = (struct fill *)op;
 	struct gpu *gpu = f->dst.gpu;
 
 	for (uint64_t y = 0; y < f->rows; y++) {
 		if (f->dst.is_host)
-			fill_host((char *) f->dst.host + y * f->pitch, f);
-		else if (gpu->ops->fill(gpu->dev, f->dst.addr + y * f->pitch, f->value, f->width, f->columns, NULL))
+			fill_host((char *)f->dst.host + y * f->pitch, f);
+		else if (gpu->ops->fill(gpu->dev, f->dst.addr + y * f->pitch, f->value, f->width, f->columns,
+					NULL))
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
 	}
 	return CUDA_SUCCESS;
 }
 
-static CUresult fill(CUstream stream, bool async, CUdeviceptr dst, size_t pitch, uint32_t value, unsigned width,
-		     size_t columns, size_t rows)
+static CUresult fill(CUstream stream, bool async, CUdeviceptr dst, size_t pitch, uint32_t value,
+		     unsigned width, size_t columns, size_t rows)
 {
 	struct context *ctx;
 	struct queue *q;
@@ -50,8 +52,9 @@ static CUresult fill(CUstream stream, bool async, CUdeviceptr dst, size_t pitch,
 
 	if (r || !columns || !rows)
 		return r;
-	if (dst % width || __builtin_mul_overflow(columns, width, &row) || (rows > 1 && (pitch < row || pitch % width)) ||
-	    __builtin_mul_overflow(pitch, rows - 1, &all) || __builtin_add_overflow(all, row, &all))
+	if (dst % width || __builtin_mul_overflow(columns, width, &row) ||
+	    (rows > 1 && (pitch < row || pitch % width)) || __builtin_mul_overflow(pitch, rows - 1, &all) ||
+	    __builtin_add_overflow(all, row, &all))
 		return CUDA_ERROR_INVALID_VALUE;
 	f = op_new(sizeof(*f), run_fill);
 	if (!f)
@@ -72,30 +75,31 @@ static CUresult fill(CUstream stream, bool async, CUdeviceptr dst, size_t pitch,
 	return CUDA_SUCCESS;
 }
 
-#define FILL(bits, type)                                                                                             \
-	CUresult cuMemsetD##bits##_v2(CUdeviceptr d, type v, size_t n)                                               \
-	{                                                                                                            \
-		return fill(CU_STREAM_LEGACY, false, d, 0, v, bits / 8, n, 1);                                       \
-	}                                                                                                            \
-	CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr d, type v, size_t n)                                          \
-	{                                                                                                            \
-		return fill(CU_STREAM_PER_THREAD, false, d, 0, v, bits / 8, n, 1);                                   \
-	}                                                                                                            \
-	CUresult cuMemsetD##bits##Async(CUdeviceptr d, type v, size_t n, CUstream s)                                 \
-	{                                                                                                            \
-		return fill(s, true, d, 0, v, bits / 8, n, 1);                                                       \
-	}                                                                                                            \
-	CUresult cuMemsetD2D##bits##_v2(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h)                     \
-	{                                                                                                            \
-		return fill(CU_STREAM_LEGACY, false, d, pitch, v, bits / 8, w, h);                                   \
-	}                                                                                                            \
-	CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h)                \
-	{                                                                                                            \
-		return fill(CU_STREAM_PER_THREAD, false, d, pitch, v, bits / 8, w, h);                               \
-	}                                                                                                            \
-	CUresult cuMemsetD2D##bits##Async(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h, CUstream s)       \
-	{                                                                                                            \
-		return fill(s, true, d, pitch, v, bits / 8, w, h);                                                   \
+#define FILL(bits, type)                                                                              \
+	CUresult cuMemsetD##bits##_v2(CUdeviceptr d, type v, size_t n)                                \
+	{                                                                                             \
+		return fill(CU_STREAM_LEGACY, false, d, 0, v, bits / 8, n, 1);                        \
+	}                                                                                             \
+	CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr d, type v, size_t n)                           \
+	{                                                                                             \
+		return fill(CU_STREAM_PER_THREAD, false, d, 0, v, bits / 8, n, 1);                    \
+	}                                                                                             \
+	CUresult cuMemsetD##bits##Async(CUdeviceptr d, type v, size_t n, CUstream s)                  \
+	{                                                                                             \
+		return fill(s, true, d, 0, v, bits / 8, n, 1);                                        \
+	}                                                                                             \
+	CUresult cuMemsetD2D##bits##_v2(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h)      \
+	{                                                                                             \
+		return fill(CU_STREAM_LEGACY, false, d, pitch, v, bits / 8, w, h);                    \
+	}                                                                                             \
+	CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h) \
+	{                                                                                             \
+		return fill(CU_STREAM_PER_THREAD, false, d, pitch, v, bits / 8, w, h);                \
+	}                                                                                             \
+	CUresult cuMemsetD2D##bits##Async(CUdeviceptr d, size_t pitch, type v, size_t w, size_t h,    \
+					  CUstream s)                                                 \
+	{                                                                                             \
+		return fill(s, true, d, pitch, v, bits / 8, w, h);                                    \
 	}
 
 FILL(8, unsigned char)

@@ -12,7 +12,8 @@
 
 static bool in_memory(const struct ptx_symbol *s)
 {
-	return s->owner == PTX_NONE && !s->dynamic && (s->space == PTX_SPACE_GLOBAL || s->space == PTX_SPACE_CONST);
+	return s->owner == PTX_NONE && !s->dynamic &&
+	       (s->space == PTX_SPACE_GLOBAL || s->space == PTX_SPACE_CONST);
 }
 
 static uint64_t placed_at(const char *name)
@@ -62,8 +63,8 @@ static CUresult allocate_globals(struct module *m, struct jit *jit)
 		if (!in_memory(s))
 			continue;
 		if (s->linkage == PTX_LINK_EXTERN) {
-			jit_log(jit, true, "%s:%u: error: extern variable %s is defined nowhere\n", m->ptx->name, s->line,
-				s->name);
+			jit_log(jit, true, "%s:%u: error: extern variable %s is defined nowhere\n",
+				m->ptx->name, s->line, s->name);
 			say("%s:%u: extern variable %s is defined nowhere", m->ptx->name, s->line, s->name);
 			return CUDA_ERROR_INVALID_PTX;
 		}
@@ -86,7 +87,7 @@ static void relocate(struct module *m, const struct ptx_symbol *s, uint8_t *byte
 			value = m->symbol_addr[r->symbol];
 		else if (ops->func_address)
 			value = ops->func_address(m->ctx->gpu->dev, m->dev, r->symbol);
-		value = (value + (uint64_t) r->addend) >> r->shift;
+		value = (value + (uint64_t)r->addend) >> r->shift;
 		if (r->bytes <= 8 && r->offset <= s->size && r->bytes <= s->size - r->offset)
 			memcpy(bytes + r->offset, &value, r->bytes);
 	}
@@ -221,12 +222,13 @@ CUresult module_create(struct context *ctx, struct ptx_module *ptx, struct jit *
 	return CUDA_SUCCESS;
 }
 
-/* "module3": modules have no name of their own. The count makes it the same in every run. */
+/* "module3", in messages "module3.ptx": modules have no name of their own. The count makes it the same in
+ * every run. */
 static const char *next_name(char *buf, size_t bytes)
 {
 	static atomic_uint count;
 
-	snprintf(buf, bytes, "module%u.ptx", atomic_fetch_add(&count, 1) + 1);
+	snprintf(buf, bytes, "module%u", atomic_fetch_add(&count, 1) + 1);
 	return buf;
 }
 
@@ -252,11 +254,12 @@ static CUresult load(CUmodule *out, const void *image, size_t bytes, const char 
 		r = module_create(ctx, ptx, &jit, NULL, &m);
 	jit_finish(&jit);
 	if (!r)
-		*out = (CUmodule) m;
+		*out = (CUmodule)m;
 	return r;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *jit_options, void **values)
+CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *jit_options,
+			    void **values)
 {
 	return load(out, image, 0, NULL, n, jit_options, values);
 }
@@ -300,7 +303,7 @@ static CUresult module_enter(CUmodule handle, struct module **m)
 		return r;
 	if (!handle_is(handle, HANDLE_MODULE))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*m = (struct module *) handle;
+	*m = (struct module *)handle;
 	return CUDA_SUCCESS;
 }
 
@@ -343,7 +346,7 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name)
 	if (!r)
 		r = function_compile(f);
 	if (!r)
-		*out = (CUfunction) f;
+		*out = (CUfunction)f;
 	return r;
 }
 
@@ -385,7 +388,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmod
 			continue;
 		r = module_function(m, m->ptx->funcs[i]->name, &f);
 		if (!r)
-			functions[k++] = (CUfunction) f;
+			functions[k++] = (CUfunction)f;
 	}
 	return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Occupancy: how many blocks of a kernel fit on a multiprocessor. The rules and allocation units are those of the CUDA
- * occupancy calculator: registers are given to warps in units, per quarter of a multiprocessor; shared memory
- * to blocks in units, plus what the system reserves.
+ * Occupancy: how many blocks of a kernel fit on a multiprocessor. The rules and allocation units are those of
+ * the CUDA occupancy calculator: registers are given to warps in units, per quarter of a multiprocessor;
+ * shared memory to blocks in units, plus what the system reserves.
  */
 #include "core.h"
 
@@ -28,10 +28,11 @@ static unsigned by_shared(const struct gpu *gpu, size_t bytes)
 {
 	size_t per_block = bytes + gpu->cc->reserved_shared;
 
-	per_block = (per_block + gpu->cc->shared_alloc_unit - 1) / gpu->cc->shared_alloc_unit * gpu->cc->shared_alloc_unit;
+	per_block = (per_block + gpu->cc->shared_alloc_unit - 1) / gpu->cc->shared_alloc_unit *
+		    gpu->cc->shared_alloc_unit;
 	if (bytes > gpu->props.shared_per_block_optin)
 		return 0;
-	return per_block ? (unsigned) (gpu->props.shared_per_sm / per_block) : UINT32_MAX;
+	return per_block ? (unsigned)(gpu->props.shared_per_sm / per_block) : UINT32_MAX;
 }
 
 static unsigned least(unsigned a, unsigned b)
@@ -50,7 +51,7 @@ int occupancy_blocks(const struct function *f, unsigned block, size_t dynamic_sh
 	n = least(n, gpu->props.max_threads_per_sm / 32 / warps);
 	n = least(n, by_registers(gpu, f->info.num_regs, warps));
 	n = least(n, by_shared(gpu, f->info.shared_bytes + dynamic_shared));
-	return (int) n;
+	return (int)n;
 }
 
 static CUresult enter(CUfunction handle, struct function **f)
@@ -61,8 +62,8 @@ static CUresult enter(CUfunction handle, struct function **f)
 	return r ? r : function_resolve(handle, ctx, f);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int block, size_t shared,
-							      unsigned int flags)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int block,
+							      size_t shared, unsigned int flags)
 {
 	struct function *f;
 	CUresult r = enter(handle, &f);
@@ -71,7 +72,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 		return r;
 	if (!blocks || block <= 0 || flags & ~1u)
 		return CUDA_ERROR_INVALID_VALUE;
-	*blocks = occupancy_blocks(f, (unsigned) block, shared);
+	*blocks = occupancy_blocks(f, (unsigned)block, shared);
 	return CUDA_SUCCESS;
 }
 
@@ -94,28 +95,29 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *block, CU
 	if (!min_grid || !block || limit < 0 || flags & ~1u)
 		return CUDA_ERROR_INVALID_VALUE;
 	max = function_max_threads(f);
-	if (limit && (unsigned) limit < max)
-		max = (unsigned) limit;
+	if (limit && (unsigned)limit < max)
+		max = (unsigned)limit;
 	*block = 0;
 	for (unsigned size = (max + 31) / 32 * 32; size; size -= 32) {
 		unsigned threads = least(size, max);
-		size_t bytes = shared_for ? shared_for((int) threads) : shared;
-		unsigned n = (unsigned) occupancy_blocks(f, threads, bytes);
+		size_t bytes = shared_for ? shared_for((int)threads) : shared;
+		unsigned n = (unsigned)occupancy_blocks(f, threads, bytes);
 
 		if (n * threads > best_threads) {
 			best_threads = n * threads;
 			best_blocks = n;
-			*block = (int) threads;
+			*block = (int)threads;
 		}
 	}
-	*min_grid = (int) (best_blocks * f->module->ctx->gpu->props.sm_count);
+	*min_grid = (int)(best_blocks * f->module->ctx->gpu->props.sm_count);
 	return *block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_for,
-					  size_t shared, int limit)
+CUresult cuOccupancyMaxPotentialBlockSize(int *min_grid, int *block, CUfunction handle,
+					  CUoccupancyB2DSize shared_for, size_t shared, int limit)
 {
-	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, block, handle, shared_for, shared, limit, 0);
+	return cuOccupancyMaxPotentialBlockSizeWithFlags(min_grid, block, handle, shared_for, shared, limit,
+							 0);
 }
 
 /* The most dynamic shared memory with which `blocks` blocks still fit. */
@@ -128,10 +130,11 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handl
 
 	if (r)
 		return r;
-	if (!bytes || blocks <= 0 || block <= 0 || occupancy_blocks(f, (unsigned) block, 0) < blocks)
+	if (!bytes || blocks <= 0 || block <= 0 || occupancy_blocks(f, (unsigned)block, 0) < blocks)
 		return CUDA_ERROR_INVALID_VALUE;
 	gpu = f->module->ctx->gpu;
-	per_block = gpu->props.shared_per_sm / (unsigned) blocks / gpu->cc->shared_alloc_unit * gpu->cc->shared_alloc_unit;
+	per_block = gpu->props.shared_per_sm / (unsigned)blocks / gpu->cc->shared_alloc_unit *
+		    gpu->cc->shared_alloc_unit;
 	if (per_block > gpu->props.shared_per_block_optin + gpu->cc->reserved_shared)
 		per_block = gpu->props.shared_per_block_optin + gpu->cc->reserved_shared;
 	used = f->info.shared_bytes + gpu->cc->reserved_shared;

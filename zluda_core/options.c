@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The environment, read once at cuInit, and the lines this library writes to stderr.
- * A CUTRACE_ name or value that nobody understands is said, once: a misspelt option must not look like one that works.
+ * A CUTRACE_ name or value that nobody understands is said, once: a misspelt option must not look like one
+ * that works.
  */
 #include "core.h"
 
@@ -20,8 +21,8 @@ static void say_v(const char *fmt, va_list ap)
 {
 	char line[1200];
 	int n = snprintf(line, sizeof(line), "cutrace: ");
-	int m = vsnprintf(line + n, sizeof(line) - (size_t) n - 1, fmt, ap);
-	size_t len = (size_t) n + (m < 0 ? 0 : (size_t) m);
+	int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+	size_t len = (size_t)n + (m < 0 ? 0 : (size_t)m);
 
 	if (len > sizeof(line) - 2)
 		len = sizeof(line) - 2;
@@ -51,8 +52,13 @@ void say_verbose(const char *fmt, ...)
 
 void say_diag(const struct diag *d)
 {
-	say("%s%s%s%s%s%s", d->where, d->where[0] ? ": " : "", d->what, d->hint[0] ? " (" : "", d->hint,
-	    d->hint[0] ? ")" : "");
+	const char *where = d->where[0] ? ": " : "";
+
+	if (strchr(d->hint, '\n')) /* the source line and a caret */
+		say("%s%s%s\n%s", d->where, where, d->what, d->hint);
+	else
+		say("%s%s%s%s%s%s", d->where, where, d->what, d->hint[0] ? " (" : "", d->hint,
+		    d->hint[0] ? ")" : "");
 }
 
 static bool parse_bool(const char *value, bool *out)
@@ -81,7 +87,7 @@ static bool parse_unsigned(const char *value, uint64_t max, uint64_t *out)
 static bool set_device(const char *value)
 {
 	const char *colon = strchr(value, ':');
-	size_t n = colon ? (size_t) (colon - value) : strlen(value);
+	size_t n = colon ? (size_t)(colon - value) : strlen(value);
 	size_t used = 0;
 
 	if (!n || n >= sizeof(options.device))
@@ -99,10 +105,10 @@ static bool set_device(const char *value)
 			word[len - 8] = 0;
 			if (!parse_unsigned(word, CORE_MAX_DEVICES, &count) || !count)
 				return false;
-			options.device_count = (unsigned) count;
+			options.device_count = (unsigned)count;
 		} else if (used + len + 2 < sizeof(options.device_options)) {
-			used += (size_t) snprintf(options.device_options + used, len + 2, "%s%.*s",
-						  used ? "," : "", (int) len, p);
+			used += (size_t)snprintf(options.device_options + used, len + 2, "%s%.*s",
+						 used ? "," : "", (int)len, p);
 			used = strlen(options.device_options);
 		} else {
 			return false;
@@ -129,7 +135,7 @@ static bool set_version(const char *value)
 
 	if (!parse_unsigned(value, 99990, &v) || v < 11000)
 		return false;
-	options.driver_version = (int) v;
+	options.driver_version = (int)v;
 	return true;
 }
 
@@ -189,9 +195,10 @@ static const struct {
 
 /* Variables of the recorder, the replayer and the tests, which may run in the same process. */
 static const char *const others[] = {
-	"CUTRACE_RECORD", "CUTRACE_RING", "CUTRACE_COLLECTOR", "CUTRACE_SHIM", "CUTRACE_REPLAY", "CUTRACE_TEST",
-	"CUTRACE_TRACE", "CUTRACE_BENCH", "CUTRACE_DRIVER", "CUTRACE_SOCKET", "CUTRACE_INTERPOSE",
-	"CUTRACE_REAL", "CUTRACE_CHECK", "CUTRACE_AUDIT", "CUTRACE_LOG", "CUTRACE_INTERP",
+	"CUTRACE_RECORD",    "CUTRACE_RING",   "CUTRACE_COLLECTOR", "CUTRACE_SHIM",   "CUTRACE_REPLAY",
+	"CUTRACE_TEST",      "CUTRACE_TRACE",  "CUTRACE_BENCH",     "CUTRACE_DRIVER", "CUTRACE_SOCKET",
+	"CUTRACE_INTERPOSE", "CUTRACE_REAL",   "CUTRACE_REDIRECT",  "CUTRACE_CHECK",  "CUTRACE_AUDIT",
+	"CUTRACE_LOG",       "CUTRACE_INTERP",
 };
 
 static bool is_other(const char *name)
@@ -216,7 +223,7 @@ static void read_one(const char *entry)
 		return;
 	}
 	if (!is_other(entry))
-		say("unknown option %.*s in the environment is ignored", (int) n, entry);
+		say("unknown option %.*s in the environment is ignored", (int)n, entry);
 }
 
 void options_read(void)

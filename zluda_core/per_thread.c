@@ -5,11 +5,11 @@
  */
 #include "core.h"
 
-#define PTSZ(name, params, args)                                                                                     \
-	CUresult name##_ptsz params                                                                                  \
-	{                                                                                                            \
-		s = stream_per_thread(s);                                                                            \
-		return name args;                                                                                    \
+#define PTSZ(name, params, args)          \
+	CUresult name##_ptsz params       \
+	{                                 \
+		s = stream_per_thread(s); \
+		return name args;         \
 	}
 
 PTSZ(cuMemcpyAsync, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s), (d, f, n, s))
@@ -33,16 +33,19 @@ PTSZ(cuMemcpyBatchAsync_v2,
 PTSZ(cuMemsetD8Async, (CUdeviceptr d, unsigned char v, size_t n, CUstream s), (d, v, n, s))
 PTSZ(cuMemsetD16Async, (CUdeviceptr d, unsigned short v, size_t n, CUstream s), (d, v, n, s))
 PTSZ(cuMemsetD32Async, (CUdeviceptr d, unsigned int v, size_t n, CUstream s), (d, v, n, s))
-PTSZ(cuMemsetD2D8Async, (CUdeviceptr d, size_t p, unsigned char v, size_t w, size_t h, CUstream s), (d, p, v, w, h, s))
+PTSZ(cuMemsetD2D8Async, (CUdeviceptr d, size_t p, unsigned char v, size_t w, size_t h, CUstream s),
+     (d, p, v, w, h, s))
 PTSZ(cuMemsetD2D16Async, (CUdeviceptr d, size_t p, unsigned short v, size_t w, size_t h, CUstream s),
      (d, p, v, w, h, s))
-PTSZ(cuMemsetD2D32Async, (CUdeviceptr d, size_t p, unsigned int v, size_t w, size_t h, CUstream s), (d, p, v, w, h, s))
+PTSZ(cuMemsetD2D32Async, (CUdeviceptr d, size_t p, unsigned int v, size_t w, size_t h, CUstream s),
+     (d, p, v, w, h, s))
 
 PTSZ(cuMemAllocAsync, (CUdeviceptr * d, size_t n, CUstream s), (d, n, s))
 PTSZ(cuMemAllocFromPoolAsync, (CUdeviceptr * d, size_t n, CUmemoryPool p, CUstream s), (d, n, p, s))
 PTSZ(cuMemFreeAsync, (CUdeviceptr d, CUstream s), (d, s))
 PTSZ(cuMemPrefetchAsync, (CUdeviceptr d, size_t n, CUdevice dev, CUstream s), (d, n, dev, s))
-PTSZ(cuMemPrefetchAsync_v2, (CUdeviceptr d, size_t n, CUmemLocation l, unsigned int f, CUstream s), (d, n, l, f, s))
+PTSZ(cuMemPrefetchAsync_v2, (CUdeviceptr d, size_t n, CUmemLocation l, unsigned int f, CUstream s),
+     (d, n, l, f, s))
 
 PTSZ(cuStreamGetPriority, (CUstream s, int *v), (s, v))
 PTSZ(cuStreamGetId, (CUstream s, unsigned long long *v), (s, v))
@@ -74,8 +77,10 @@ PTSZ(cuStreamWriteValue32, (CUstream s, CUdeviceptr d, cuuint32_t v, unsigned in
 PTSZ(cuStreamWriteValue32_v2, (CUstream s, CUdeviceptr d, cuuint32_t v, unsigned int f), (s, d, v, f))
 PTSZ(cuStreamWriteValue64, (CUstream s, CUdeviceptr d, cuuint64_t v, unsigned int f), (s, d, v, f))
 PTSZ(cuStreamWriteValue64_v2, (CUstream s, CUdeviceptr d, cuuint64_t v, unsigned int f), (s, d, v, f))
-PTSZ(cuStreamBatchMemOp, (CUstream s, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int f), (s, n, p, f))
-PTSZ(cuStreamBatchMemOp_v2, (CUstream s, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int f), (s, n, p, f))
+PTSZ(cuStreamBatchMemOp, (CUstream s, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int f),
+     (s, n, p, f))
+PTSZ(cuStreamBatchMemOp_v2, (CUstream s, unsigned int n, CUstreamBatchMemOpParams *p, unsigned int f),
+     (s, n, p, f))
 
 PTSZ(cuEventRecord, (CUevent e, CUstream s), (e, s))
 PTSZ(cuEventRecordWithFlags, (CUevent e, CUstream s, unsigned int f), (e, s, f))

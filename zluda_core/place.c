@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which side a pointer belongs to. With unified addressing a pointer says so itself; the kind that a function
- * asks for decides in one case only: an address outside our window that a replayer has placed device memory at may
- * be the program's own on the host side.
+ * asks for decides in one case only: an address outside our window that a replayer has placed device memory
+ * at may be the program's own on the host side.
  */
 #include "core.h"
 
@@ -32,18 +32,21 @@ CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct p
 	struct range *r = range_find(ptr);
 
 	*out = (struct place){.addr = ptr, .range = r};
-	if (want == PLACE_HOST && (!r || (!r->host && !in_window(ptr)) || (r->host && !range_contains(r, ptr, bytes)))) {
-		out->range = NULL; /* pageable, or pinned in part: the host decides whether it may be touched */
+	if (want == PLACE_HOST &&
+	    (!r || (!r->host && !in_window(ptr)) || (r->host && !range_contains(r, ptr, bytes)))) {
+		out->range =
+			NULL; /* pageable, or pinned in part: the host decides whether it may be touched */
 		r = NULL;
 	}
 	if (!r) {
 		if (want == PLACE_DEVICE || !ptr)
 			return CUDA_ERROR_INVALID_VALUE;
 		out->is_host = true;
-		out->host = (void *) ptr;
+		out->host = (void *)ptr;
 		return CUDA_SUCCESS;
 	}
-	if (!range_contains(r, ptr, bytes) || r->freeing || (r->kind == RANGE_RESERVED && !covered(r, ptr, bytes)))
+	if (!range_contains(r, ptr, bytes) || r->freeing ||
+	    (r->kind == RANGE_RESERVED && !covered(r, ptr, bytes)))
 		return CUDA_ERROR_INVALID_VALUE;
 	out->gpu = r->gpu;
 	if (r->kind == RANGE_RESERVED)
@@ -52,7 +55,7 @@ CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct p
 		out->is_host = true;
 		out->pinned = true;
 		out->managed = r->kind == RANGE_MANAGED;
-		out->host = (char *) r->host + (ptr - r->addr);
+		out->host = (char *)r->host + (ptr - r->addr);
 	}
 	return CUDA_SUCCESS;
 }

@@ -3,9 +3,9 @@
  * Stream-ordered allocation and memory pools.
  *
  * An address is chosen in the call, memory appears in stream order. A freed block's address is kept by
- * the pool: the same stream may have it again at once, which stream order makes right; anybody may after a call
- * that waited for that stream. Both depend on the program's calls only, not on how fast its work runs, so
- * addresses are the same in every run.
+ * the pool: the same stream may have it again at once, which stream order makes right; anybody may after a
+ * call that waited for that stream. Both depend on the program's calls only, not on how fast its work runs,
+ * so addresses are the same in every run.
  */
 #include "core.h"
 
@@ -98,14 +98,14 @@ struct block_op {
 
 static CUresult run_map(struct op *op)
 {
-	struct block_op *b = (struct block_op *) op;
+	struct block_op *b = (struct block_op *)op;
 
 	return result_of(b->gpu->ops->map(b->gpu->dev, b->addr, b->bytes, b->mem, 0, false, NULL));
 }
 
 static CUresult run_unmap(struct op *op)
 {
-	struct block_op *b = (struct block_op *) op;
+	struct block_op *b = (struct block_op *)op;
 
 	b->gpu->ops->unmap(b->gpu->dev, b->addr, b->bytes, NULL);
 	b->gpu->ops->mem_destroy(b->gpu->dev, b->mem);
@@ -136,7 +136,8 @@ void pools_reap(struct context *ctx, struct queue *q)
 		for (struct block **at = &p->freed; *at;) {
 			struct block *b = *at;
 
-			if ((q ? b->queue != q : queue_context(b->queue) != ctx) || !queue_done(b->queue, b->seq)) {
+			if ((q ? b->queue != q : queue_context(b->queue) != ctx) ||
+			    !queue_done(b->queue, b->seq)) {
 				at = &b->next;
 				continue;
 			}
@@ -170,7 +171,8 @@ static struct range *take_freed(struct mem_pool *p, struct queue *q, uint64_t by
 
 /* ---- allocating and freeing ------------------------------------------------------------------ */
 
-static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct queue *q, size_t bytes, struct range **out)
+static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct queue *q, size_t bytes,
+			     struct range **out)
 {
 	bool placed = thread_state()->place.next_set;
 	struct range *r = placed ? NULL : take_freed(p, q, bytes);
@@ -178,8 +180,12 @@ static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct que
 	CUresult e = CUDA_SUCCESS;
 
 	if (!r)
-		e = range_alloc(&(struct range_request){.bytes = bytes, .placeable = true, .kind = RANGE_POOL,
-							.gpu = p->gpu, .ctx = ctx}, &r);
+		e = range_alloc(&(struct range_request){.bytes = bytes,
+							.placeable = true,
+							.kind = RANGE_POOL,
+							.gpu = p->gpu,
+							.ctx = ctx},
+				&r);
 	if (e)
 		return e;
 	r->freeing = false;
@@ -196,7 +202,8 @@ static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct que
 		if (!reused)
 			range_free(r);
 		else
-			r->freeing = true; /* its unmapping may still be to come: the address stays out of use */
+			r->freeing =
+				true; /* its unmapping may still be to come: the address stays out of use */
 		return e;
 	}
 	r->pool = p;
@@ -208,7 +215,8 @@ static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct que
 	return CUDA_SUCCESS;
 }
 
-static CUresult alloc(CUdeviceptr *ptr, size_t bytes, struct mem_pool *p, struct context *ctx, struct queue *q)
+static CUresult alloc(CUdeviceptr *ptr, size_t bytes, struct mem_pool *p, struct context *ctx,
+		      struct queue *q)
 {
 	struct range *r = NULL;
 	CUresult e;
@@ -246,10 +254,11 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool po
 		return e;
 	if (!handle_is(pool, HANDLE_POOL))
 		return CUDA_ERROR_INVALID_VALUE;
-	return alloc(ptr, bytes, (struct mem_pool *) pool, ctx, q);
+	return alloc(ptr, bytes, (struct mem_pool *)pool, ctx, q);
 }
 
-/* Memory of cuMemAlloc may be freed in stream order too: then its address comes back as if it were the default pool's. */
+/* Memory of cuMemAlloc may be freed in stream order too: then its address comes back as if it were the
+ * default pool's. */
 static void free_locked(struct range *r, struct queue *q, struct block *b)
 {
 	struct mem_pool *p = r->pool ? r->pool : current_pool(r->gpu);
@@ -315,7 +324,7 @@ static CUresult pool_enter(CUmemoryPool handle, struct mem_pool **p)
 		return r;
 	if (!handle_is(handle, HANDLE_POOL))
 		return CUDA_ERROR_INVALID_VALUE;
-	*p = (struct mem_pool *) handle;
+	*p = (struct mem_pool *)handle;
 	return CUDA_SUCCESS;
 }
 
@@ -338,7 +347,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->props = *props;
-	*out = (CUmemoryPool) p;
+	*out = (CUmemoryPool)p;
 	return CUDA_SUCCESS;
 }
 
@@ -400,9 +409,9 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute a, void 
 	if (!value || (!is_reuse(a) && !attribute_u64(p, a)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (is_reuse(a))
-		*(int *) value = p->reuse[a];
+		*(int *)value = p->reuse[a];
 	else
-		*(cuuint64_t *) value = *attribute_u64(p, a);
+		*(cuuint64_t *)value = *attribute_u64(p, a);
 	return CUDA_SUCCESS;
 }
 
@@ -417,14 +426,16 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute a, void 
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (is_reuse(a)) {
-		p->reuse[a] = *(int *) value;
+		p->reuse[a] = *(int *)value;
 		return CUDA_SUCCESS;
 	}
 	switch (a) {
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: p->release_threshold = *(cuuint64_t *) value; return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		p->release_threshold = *(cuuint64_t *)value;
+		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		if (*(cuuint64_t *) value)
+		if (*(cuuint64_t *)value)
 			return CUDA_ERROR_INVALID_VALUE;
 		p->used_high = p->used;
 		return CUDA_SUCCESS;
@@ -436,7 +447,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t min_bytes)
 {
 	struct mem_pool *p;
 
-	(void) min_bytes; /* nothing is kept */
+	(void)min_bytes; /* nothing is kept */
 	return pool_enter(handle, &p);
 }
 
@@ -454,7 +465,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc, si
 			return CUDA_ERROR_INVALID_DEVICE;
 		if (gpu_get(desc[i].location.id) != p->gpu && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
 			return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-		if (gpu_get(desc[i].location.id) == p->gpu && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+		if (gpu_get(desc[i].location.id) == p->gpu &&
+		    desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
 			return CUDA_ERROR_INVALID_VALUE; /* the own device's access can't be revoked */
 	}
 	return CUDA_SUCCESS;
@@ -469,11 +481,13 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmem
 		return r;
 	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = gpu_get(location->id) == p->gpu ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	*flags = gpu_get(location->id) == p->gpu ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+						 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	return CUDA_SUCCESS;
 }
 
-/* ---- pools of devices ------------------------------------------------------------------------------------ */
+/* ---- pools of devices ------------------------------------------------------------------------------------
+ */
 
 static CUresult device_pool(CUmemoryPool *out, CUdevice dev, struct mem_pool *(*which)(struct gpu *gpu))
 {
@@ -486,7 +500,7 @@ static CUresult device_pool(CUmemoryPool *out, CUdevice dev, struct mem_pool *(*
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!gpu)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*out = (CUmemoryPool) which(gpu);
+	*out = (CUmemoryPool)which(gpu);
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

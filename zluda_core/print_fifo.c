@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Output of vprintf in kernels. Launches append; the text comes out on stdout where the driver's documentation says a
- * flush happens (synchronising calls, blocking copies, the context's end) and at exit. The C library's
- * buffer is shared with the program's own printf, so the order is the program's.
+ * Output of vprintf in kernels. Launches append; the text comes out on stdout where the driver's
+ * documentation says a flush happens (synchronising calls, blocking copies, the context's end) and at exit.
+ * The C library's buffer is shared with the program's own printf, so the order is the program's.
  */
 #include "core.h"
 
@@ -26,11 +26,11 @@ static void flush_locked(void)
 
 void print_append(void *ctx, const char *text, size_t bytes)
 {
-	(void) ctx;
+	(void)ctx;
 	pthread_mutex_lock(&lock);
 	if (used + bytes > size) {
 		size_t bigger = (used + bytes) * 2;
-		char *p = bigger <= 2 * (size_t) MAX_PENDING ? realloc(pending, bigger) : NULL;
+		char *p = bigger <= 2 * (size_t)MAX_PENDING ? realloc(pending, bigger) : NULL;
 
 		if (p) {
 			pending = p;

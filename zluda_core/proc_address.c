@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuGetProcAddress: which exported function a program built for a CUDA version means by a name. The table is generated
- * (api_procs); addresses come from this library's own symbol table.
+ * cuGetProcAddress: which exported function a program built for a CUDA version means by a name. The table is
+ * generated (api_procs); addresses come from this library's own symbol table.
  */
 #include "core.h"
 
@@ -18,7 +18,7 @@ static void find_self(void)
 {
 	Dl_info info;
 
-	if (dladdr((void *) find_self, &info) && info.dli_fname)
+	if (dladdr((void *)find_self, &info) && info.dli_fname)
 		self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
@@ -38,7 +38,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint
 	if (!symbol || !pfn || flags & ~3ull || flags == 3)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pfn = NULL;
-	f = version > 0 ? api_proc_find(symbol, (unsigned) version, per_thread) : NULL;
+	f = version > 0 ? api_proc_find(symbol, (unsigned)version, per_thread) : NULL;
 	if (f)
 		*pfn = proc_find(f->name);
 	if (!*pfn)

@@ -2,14 +2,15 @@
  *
  * Software queues: what makes streams asynchronous on a device that has only synchronous functions.
  *
- * A queue is a FIFO with a timeline: its ops are numbered from 1, `completed` says how far it has come. An op may run
- * when it is the head of its queue and every (queue, number) it depends on has been reached. The legacy default stream's
- * rule is made of such dependencies: an op in it waits for all that was submitted to blocking queues of its
- * context before, and an op in a blocking queue waits for what was submitted to the legacy queue before (CUDA Driver
- * API, "Stream synchronization behavior").
+ * A queue is a FIFO with a timeline: its ops are numbered from 1, `completed` says how far it has come. An op
+ * may run when it is the head of its queue and every (queue, number) it depends on has been reached. The
+ * legacy default stream's rule is made of such dependencies: an op in it waits for all that was submitted to
+ * blocking queues of its context before, and an op in a blocking queue waits for what was submitted to the
+ * legacy queue before (CUDA Driver API, "Stream synchronization behavior").
  *
  * Ops are run by a pool of threads that grows while ready work is waiting: two kernels that wait for each
- * other in two streams must both run. An op of a synchronous call is run by the calling thread when its turn comes.
+ * other in two streams must both run. An op of a synchronous call is run by the calling thread when its turn
+ * comes.
  */
 #include "core.h"
 
@@ -20,7 +21,7 @@
 #define IDLE_SECONDS 2
 
 struct queue {
-	struct queue *next; /* in its context */
+	struct queue *next;                       /* in its context */
 	struct queue *next_active, **prev_active; /* among those with work */
 	struct context *ctx;
 	enum queue_kind kind;
@@ -255,7 +256,7 @@ static CUresult run_op(struct op *op)
 {
 	struct queue *q = op->queue;
 	struct context *ctx = q->ctx;
-	CUresult r = (CUresult) atomic_load(&ctx->error);
+	CUresult r = (CUresult)atomic_load(&ctx->error);
 
 	if (!r || op->always)
 		r = op->run(op);
@@ -281,7 +282,7 @@ static void complete_locked(struct op *op)
 
 static void *worker(void *arg)
 {
-	(void) arg;
+	(void)arg;
 	pthread_mutex_lock(&qs.lock);
 	for (;;) {
 		unsigned ready;
@@ -400,7 +401,7 @@ bool queue_idle(struct queue *q)
 
 static CUresult nothing(struct op *op)
 {
-	(void) op;
+	(void)op;
 	return CUDA_SUCCESS;
 }
 
@@ -425,7 +426,8 @@ static struct queue *busy_queue(struct context *ctx)
 	return NULL;
 }
 
-/* For all that was submitted before the call; work that other threads go on submitting is not waited for for ever. */
+/* For all that was submitted before the call; work that other threads go on submitting is not waited for for
+ * ever. */
 void context_queues_wait(struct context *ctx)
 {
 	struct op waits = {0}; /* holds references to the queues, as (queue, number) pairs */

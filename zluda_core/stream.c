@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: handles to queues, the default streams, attributes, callbacks. Capture is not implemented: a stream is
- * never capturing.
+ * Streams: handles to queues, the default streams, attributes, callbacks. Capture is not implemented: a
+ * stream is never capturing.
  */
 #include "core.h"
 
@@ -84,9 +84,9 @@ CUresult stream_resolve(CUstream s, struct context **ctx, struct queue **q)
 		return r;
 	if (!handle_is(s, HANDLE_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*ctx = ((struct stream *) s)->ctx;
-	*q = ((struct stream *) s)->queue;
-	return (CUresult) atomic_load(&(*ctx)->error);
+	*ctx = ((struct stream *)s)->ctx;
+	*q = ((struct stream *)s)->queue;
+	return (CUresult)atomic_load(&(*ctx)->error);
 }
 
 /* ---- creating and destroying ---------------------------------------------------- */
@@ -99,7 +99,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 
 	if (r)
 		return r;
-	if (!out || flags & ~(unsigned) CU_STREAM_NON_BLOCKING)
+	if (!out || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -107,7 +107,8 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	s->flags = flags;
 	s->ctx = ctx;
-	s->queue = queue_new(ctx, flags & CU_STREAM_NON_BLOCKING ? QUEUE_NON_BLOCKING : QUEUE_BLOCKING, s->priority);
+	s->queue = queue_new(ctx, flags & CU_STREAM_NON_BLOCKING ? QUEUE_NON_BLOCKING : QUEUE_BLOCKING,
+			     s->priority);
 	if (!s->queue || !handle_add(s, HANDLE_STREAM)) {
 		queue_unref(s->queue);
 		free(s);
@@ -117,7 +118,7 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int prior
 	s->next = ctx->streams;
 	ctx->streams = s;
 	pthread_mutex_unlock(&core.lock);
-	*out = (CUstream) s;
+	*out = (CUstream)s;
 	return CUDA_SUCCESS;
 }
 
@@ -156,8 +157,8 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 		return r;
 	if (is_default(handle) || !handle_is(handle, HANDLE_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = (CUresult) atomic_load(&((struct stream *) handle)->ctx->error);
-	stream_free((struct stream *) handle);
+	r = (CUresult)atomic_load(&((struct stream *)handle)->ctx->error);
+	stream_free((struct stream *)handle);
 	return r;
 }
 
@@ -179,7 +180,7 @@ CUresult cuStreamSynchronize(CUstream handle)
 	r = queue_drain(q);
 	pools_reap(ctx, q);
 	print_flush();
-	return r ? r : (CUresult) atomic_load(&ctx->error);
+	return r ? r : (CUresult)atomic_load(&ctx->error);
 }
 
 CUresult cuStreamQuery(CUstream handle)
@@ -192,7 +193,7 @@ CUresult cuStreamQuery(CUstream handle)
 		return r;
 	if (!queue_idle(q))
 		return CUDA_ERROR_NOT_READY;
-	return (CUresult) atomic_load(&ctx->error);
+	return (CUresult)atomic_load(&ctx->error);
 }
 
 CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
@@ -205,7 +206,7 @@ CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 		return r;
 	if (!flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = is_default(handle) ? CU_STREAM_DEFAULT : ((struct stream *) handle)->flags;
+	*flags = is_default(handle) ? CU_STREAM_DEFAULT : ((struct stream *)handle)->flags;
 	return CUDA_SUCCESS;
 }
 
@@ -219,7 +220,7 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 		return r;
 	if (!priority)
 		return CUDA_ERROR_INVALID_VALUE;
-	*priority = is_default(handle) ? 0 : ((struct stream *) handle)->priority;
+	*priority = is_default(handle) ? 0 : ((struct stream *)handle)->priority;
 	return CUDA_SUCCESS;
 }
 
@@ -233,7 +234,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *out)
 		return r;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUcontext) ctx;
+	*out = (CUcontext)ctx;
 	return CUDA_SUCCESS;
 }
 
@@ -280,8 +281,10 @@ static CUresult attribute_slot(CUstream handle, CUstreamAttrID attr, CUstreamAtt
 {
 	static CUstreamAttrValue of_default_streams[8];
 	static const CUstreamAttrID stored[] = {
-		CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
-		CU_LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+		CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+		CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+		CU_LAUNCH_ATTRIBUTE_PRIORITY,
+		CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
 		CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
 	};
 	struct context *ctx;
@@ -293,7 +296,7 @@ static CUresult attribute_slot(CUstream handle, CUstreamAttrID attr, CUstreamAtt
 	for (size_t i = 0; i < ARRAY_SIZE(stored); i++) {
 		if (stored[i] != attr)
 			continue;
-		*slot = is_default(handle) ? &of_default_streams[i] : &((struct stream *) handle)->attrs[i];
+		*slot = is_default(handle) ? &of_default_streams[i] : &((struct stream *)handle)->attrs[i];
 		return CUDA_SUCCESS;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
@@ -337,7 +340,7 @@ CUresult cuStreamCopyAttributes(CUstream dst, CUstream src)
 	if (!r)
 		r = attribute_slot(src, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &from);
 	if (!r)
-		memmove(to, from, sizeof(((struct stream *) NULL)->attrs));
+		memmove(to, from, sizeof(((struct stream *)NULL)->attrs));
 	return r;
 }
 
@@ -349,7 +352,7 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t length,
 	struct range *range = range_find(ptr);
 	CUresult r = stream_resolve(handle, &ctx, &q);
 
-	(void) length;
+	(void)length;
 	if (r)
 		return r;
 	if (!range || flags & ~7u || !flags || (flags & (flags - 1)))
@@ -375,28 +378,29 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 
 CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)
 {
-	(void) id; /* set only while capturing, like the rest of the later forms */
+	(void)id; /* set only while capturing, like the rest of the later forms */
 	return cuStreamIsCapturing(handle, status);
 }
 
-CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **dependencies, size_t *n)
+CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+				   CUgraph *graph, const CUgraphNode **dependencies, size_t *n)
 {
-	(void) id;
-	(void) graph;
-	(void) dependencies;
-	(void) n;
+	(void)id;
+	(void)graph;
+	(void)dependencies;
+	(void)n;
 	return cuStreamIsCapturing(handle, status);
 }
 
-CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *n)
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+				   CUgraph *graph, const CUgraphNode **dependencies,
+				   const CUgraphEdgeData **edges, size_t *n)
 {
-	(void) id;
-	(void) graph;
-	(void) dependencies;
-	(void) edges;
-	(void) n;
+	(void)id;
+	(void)graph;
+	(void)dependencies;
+	(void)edges;
+	(void)n;
 	return cuStreamIsCapturing(handle, status);
 }
 
@@ -408,10 +412,10 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 	if (r)
 		return r;
-	if (!mode || (unsigned) *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+	if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
 	old = t->capture_mode;
 	t->capture_mode = *mode;
-	*mode = (CUstreamCaptureMode) old;
+	*mode = (CUstreamCaptureMode)old;
 	return CUDA_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stream memory operations: a stream that waits for, or writes, one word of memory (CUDA Driver API, "Stream Memory Operations").
+ * Stream memory operations: a stream that waits for, or writes, one word of memory (CUDA Driver API, "Stream
+ * Memory Operations").
  */
 #include "core.h"
 
@@ -20,9 +21,9 @@ static CUresult load(const struct memop *m, uint64_t *value)
 	*value = 0;
 	if (m->place.is_host) {
 		if (m->width == 4)
-			*value = __atomic_load_n((uint32_t *) m->place.host, __ATOMIC_ACQUIRE);
+			*value = __atomic_load_n((uint32_t *)m->place.host, __ATOMIC_ACQUIRE);
 		else
-			*value = __atomic_load_n((uint64_t *) m->place.host, __ATOMIC_ACQUIRE);
+			*value = __atomic_load_n((uint64_t *)m->place.host, __ATOMIC_ACQUIRE);
 		return CUDA_SUCCESS;
 	}
 	return memory_read(m->place.gpu, value, m->place.addr, m->width);
@@ -30,7 +31,8 @@ static CUresult load(const struct memop *m, uint64_t *value)
 
 static bool satisfied(const struct memop *m, uint64_t value)
 {
-	int64_t diff = m->width == 4 ? (int32_t) ((uint32_t) value - (uint32_t) m->value) : (int64_t) (value - m->value);
+	int64_t diff =
+		m->width == 4 ? (int32_t)((uint32_t)value - (uint32_t)m->value) : (int64_t)(value - m->value);
 
 	switch (m->flags & 3) {
 	case CU_STREAM_WAIT_VALUE_GEQ: return diff >= 0;
@@ -44,7 +46,7 @@ static bool satisfied(const struct memop *m, uint64_t value)
 /* Keeps a worker until the word has the value; the context's failure ends it. */
 static CUresult run_wait(struct op *op)
 {
-	struct memop *m = (struct memop *) op;
+	struct memop *m = (struct memop *)op;
 	struct context *ctx = queue_context(op->queue);
 	uint64_t value;
 
@@ -61,19 +63,19 @@ static CUresult run_wait(struct op *op)
 
 static CUresult run_write(struct op *op)
 {
-	struct memop *m = (struct memop *) op;
+	struct memop *m = (struct memop *)op;
 
 	if (!m->place.is_host)
 		return memory_write(m->place.gpu, m->place.addr, &m->value, m->width);
 	if (m->width == 4)
-		__atomic_store_n((uint32_t *) m->place.host, (uint32_t) m->value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)m->place.host, (uint32_t)m->value, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n((uint64_t *) m->place.host, m->value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)m->place.host, m->value, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
 }
 
-static CUresult add(CUstream stream, CUresult (*run)(struct op *op), CUdeviceptr addr, uint64_t value, unsigned width,
-		    unsigned flags)
+static CUresult add(CUstream stream, CUresult (*run)(struct op *op), CUdeviceptr addr, uint64_t value,
+		    unsigned width, unsigned flags)
 {
 	struct context *ctx;
 	struct queue *q;
@@ -153,13 +155,15 @@ static CUresult batch_one(CUstream s, const CUstreamBatchMemOpParams *p)
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		return add(s, run_write, p->writeValue.address, p->writeValue.value, 4, p->writeValue.flags);
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		return add(s, run_write, p->writeValue.address, p->writeValue.value64, 8, p->writeValue.flags);
+		return add(s, run_write, p->writeValue.address, p->writeValue.value64, 8,
+			   p->writeValue.flags);
 	case CU_STREAM_MEM_OP_BARRIER: return CUDA_SUCCESS; /* every op of a queue is ordered and visible */
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
 
-CUresult cuStreamBatchMemOp_v2(CUstream s, unsigned int count, CUstreamBatchMemOpParams *params, unsigned int flags)
+CUresult cuStreamBatchMemOp_v2(CUstream s, unsigned int count, CUstreamBatchMemOpParams *params,
+			       unsigned int flags)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -170,7 +174,8 @@ CUresult cuStreamBatchMemOp_v2(CUstream s, unsigned int count, CUstreamBatchMemO
 	return r;
 }
 
-CUresult cuStreamBatchMemOp(CUstream s, unsigned int count, CUstreamBatchMemOpParams *params, unsigned int flags)
+CUresult cuStreamBatchMemOp(CUstream s, unsigned int count, CUstreamBatchMemOpParams *params,
+			    unsigned int flags)
 {
 	return cuStreamBatchMemOp_v2(s, count, params, flags);
 }

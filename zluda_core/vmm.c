@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Virtual memory management: address reservations, physical allocations, mappings. A mapping is made on the device
- * when access is granted. Read-only access is granted as read-write: the device interface knows no protection.
+ * Virtual memory management: address reservations, physical allocations, mappings. A mapping is made on the
+ * device when access is granted. Read-only access is granted as read-write: the device interface knows no
+ * protection.
  */
 #include "core.h"
 
@@ -30,7 +31,7 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
 		r = prop_check(prop, &gpu);
 	if (r)
 		return r;
-	if (!granularity || (unsigned) option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+	if (!granularity || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
 		return CUDA_ERROR_INVALID_VALUE;
 	*granularity = GRANULE;
 	return CUDA_SUCCESS;
@@ -50,8 +51,13 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CU
 		return CUDA_ERROR_INVALID_VALUE;
 	if (alignment < GRANULE)
 		alignment = GRANULE;
-	e = range_alloc(&(struct range_request){.bytes = size, .align = alignment, .hint = addr, .placeable = true,
-						.kind = RANGE_RESERVED, .gpu = &core.gpus[0]}, &r);
+	e = range_alloc(&(struct range_request){.bytes = size,
+						.align = alignment,
+						.hint = addr,
+						.placeable = true,
+						.kind = RANGE_RESERVED,
+						.gpu = &core.gpus[0]},
+			&r);
 	if (!e)
 		*ptr = r->addr;
 	return e;
@@ -104,7 +110,7 @@ static void handle_ref(struct vmm_handle *h)
 
 static struct vmm_handle *handle_get(CUmemGenericAllocationHandle handle)
 {
-	return handle_is((void *) handle, HANDLE_MEM) ? (struct vmm_handle *) handle : NULL;
+	return handle_is((void *)handle, HANDLE_MEM) ? (struct vmm_handle *)handle : NULL;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop,
@@ -137,7 +143,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmem
 	h->prop = *prop;
 	atomic_fetch_add(&gpu->used_bytes, size);
 	handle_add(h, HANDLE_MEM);
-	*out = (CUmemGenericAllocationHandle) h;
+	*out = (CUmemGenericAllocationHandle)h;
 	return CUDA_SUCCESS;
 }
 
@@ -154,7 +160,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+						CUmemGenericAllocationHandle handle)
 {
 	struct vmm_handle *h = handle_get(handle);
 	CUresult r = core_check();
@@ -169,8 +176,8 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmem
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
 {
-	struct range *r = reservation((CUdeviceptr) addr, 1);
-	struct vmm_map *m = r ? vmm_map_find(r, (CUdeviceptr) addr) : NULL;
+	struct range *r = reservation((CUdeviceptr)addr, 1);
+	struct vmm_map *m = r ? vmm_map_find(r, (CUdeviceptr)addr) : NULL;
 	CUresult e = core_check();
 
 	if (e)
@@ -178,7 +185,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *ad
 	if (!out || !m)
 		return CUDA_ERROR_INVALID_VALUE;
 	handle_ref(m->handle);
-	*out = (CUmemGenericAllocationHandle) m->handle;
+	*out = (CUmemGenericAllocationHandle)m->handle;
 	return CUDA_SUCCESS;
 }
 
@@ -222,8 +229,8 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 
 	if (e)
 		return e;
-	if (!h || !r || !size || size % GRANULE || (ptr - r->addr) % GRANULE || flags || offset % GRANULE || offset > h->bytes ||
-	    size > h->bytes - offset)
+	if (!h || !r || !size || size % GRANULE || (ptr - r->addr) % GRANULE || flags || offset % GRANULE ||
+	    offset > h->bytes || size > h->bytes - offset)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (at = &r->maps; *at && (*at)->addr + (*at)->bytes <= ptr; at = &(*at)->next)
 		;
@@ -333,6 +340,6 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 		return e;
 	if (!flags || !location || !m || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = gpu_get(location->id) == m->handle->gpu ? (unsigned long long) m->access : 0;
+	*flags = gpu_get(location->id) == m->handle->gpu ? (unsigned long long)m->access : 0;
 	return CUDA_SUCCESS;
 }
