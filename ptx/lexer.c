@@ -155,36 +155,45 @@ static void skip_string(struct lexer *lx)
 		lx->p++;
 }
 
+/* What matters while code is skipped. */
+static const bool skip_stops[256] = {
+	['{'] = true, ['}'] = true, ['"'] = true, ['/'] = true, ['\n'] = true, [0] = true,
+};
+
+static void skip_slash(struct lexer *lx)
+{
+	if (lx->p[1] == '*')
+		skip_block_comment(lx);
+	else if (lx->p[1] == '/')
+		skip_line(lx);
+	else
+		lx->p++;
+}
+
 bool lex_skip_braces(struct lexer *lx)
 {
 	struct lexer before = *lx;
 	size_t depth = 0;
-	while (lx->p < lx->end) {
+	for (;;) {
+		while (!skip_stops[(uint8_t)*lx->p])
+			lx->p++;
+		if (lx->p >= lx->end)
+			break;
 		switch (*lx->p) {
-		case '{':
-			depth++;
-			lx->p++;
-			break;
+		case '"': skip_string(lx); continue;
+		case '/': skip_slash(lx); continue;
+		case '{': depth++; break;
 		case '}':
-			lx->p++;
-			if (--depth == 0)
-				return true;
-			break;
-		case '"': skip_string(lx); break;
-		case '\n':
-			lx->p++;
-			newline(lx);
-			break;
-		case '/':
-			if (lx->p[1] == '*')
-				skip_block_comment(lx);
-			else if (lx->p[1] == '/')
-				skip_line(lx);
-			else
+			if (--depth == 0) {
 				lx->p++;
+				return true;
+			}
 			break;
-		default: lx->p++;
+		default: break;
 		}
+		bool is_newline = *lx->p++ == '\n';
+		if (is_newline)
+			newline(lx);
 	}
 	*lx = before;
 	return false;

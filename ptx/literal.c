@@ -193,7 +193,8 @@ static const struct {
 
 static int find_binary(struct lexer *lx, int min_level)
 {
-	if (!lex_peek(lx))
+	int c = lex_peek(lx);
+	if (!c || !strchr("|&=!<>^+-*/%", c))
 		return -1;
 	for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
 		size_t n = strlen(binaries[i].spelling);

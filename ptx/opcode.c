@@ -246,7 +246,7 @@ static bool types_fit(struct decode *d)
 	}
 	/* An op whose second type is NOTYPE has one type; OTHER leaves room for forms that are only kept as
 	 * text. */
-	if (d->row->types2 >> i->type2 & 1 || d->row->modifiers & CLASS(OTHER))
+	if (d->row->types2 >> i->type2 & 1 || (d->row->modifiers & CLASS(OTHER) && i->op != PTX_OP_CVT))
 		return true;
 	if (i->type2 == PTX_TYPE_NONE)
 		snprintf(d->detail, d->detail_bytes, "'%s' needs a second type", d->row->name);

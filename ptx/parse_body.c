@@ -165,6 +165,8 @@ static int parse_word(struct body *b)
 	if (!lex_name(&b->p.lx, &name))
 		return body_fail(b, b->p.lx.p, "expected a statement");
 	if (*b->p.lx.p != '.' && lex_peek(&b->p.lx) == ':' && b->p.lx.p[1] != ':') {
+		if (lex_is(&name, "_"))
+			return body_fail(b, name.s, "'_' can't be a label");
 		b->p.lx.p++;
 		return define_label(b, &name);
 	}

@@ -72,6 +72,8 @@ static int check_width(struct body *b, const struct ptx_inst *i, const struct op
 	if (t->o.kind != PTX_OPND_VALUE)
 		return 0;
 	if (t->is_address) {
+		if (ptx_type_is_float(b->slots[t->o.index].type))
+			return body_fail(b, t->at, "a floating-point register can't be an address");
 		if (t->bits != 32 && t->bits != 64)
 			return body_fail(b, t->at, "an address register has 32 or 64 bits, this one has %u",
 					 t->bits);
@@ -80,6 +82,8 @@ static int check_width(struct body *b, const struct ptx_inst *i, const struct op
 	ptx_letter_type(i, letter, n, &want, &wider);
 	if (!want || is_relaxed_width(want, t->bits, wider))
 		return 0;
+	if (want == 1)
+		return body_fail(b, t->at, "'%s' needs a predicate here", i->mods);
 	return body_fail(b, t->at, "'%s' needs %s%u bits here, '%s' has %u", i->mods,
 			 wider ? "at least " : "", want, b->slots[t->o.index].name, t->bits);
 }
@@ -161,7 +165,9 @@ static int match_source_group(struct body *b, const struct ptx_inst *i, const ch
 			      uint32_t size, int n)
 {
 	char letter = letters[0];
+	bool in_address = letter == 'a' && b->operands[first].is_address; /* [map, {x, y}]: coordinates */
 	bool open = letter == '*' || letters[0] == 0 || letters[1] == '*';
+	open |= in_address && ptx_op_rows[i->op].modifiers >> PTX_CLASS_GEOMETRY & 1;
 	bool vector = letter == 'm' || letter == 'M';
 	if (vector && size != i->vec)
 		return body_fail(b, b->operands[first].at, "'%s' needs %u elements here, found %u", i->mods,
@@ -169,7 +175,7 @@ static int match_source_group(struct body *b, const struct ptx_inst *i, const ch
 	if (size > 1 && !vector && !open)
 		return body_fail(b, b->operands[first].at, "'%s' takes no vector here", i->mods);
 	for (uint32_t k = 0; k < size; k++) {
-		int rc = check_operand(b, i, &b->operands[first + k], letter, n);
+		int rc = check_operand(b, i, &b->operands[first + k], k && in_address ? '*' : letter, n);
 		if (rc)
 			return rc;
 	}

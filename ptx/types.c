@@ -66,6 +66,7 @@ static const struct {
 	[PTX_B8X16] = {"b8x16", 128, false, false},
 	[PTX_TEXREF] = {"texref", 64, false, false},
 	[PTX_SAMPLERREF] = {"samplerref", 64, false, false},
+	[PTX_UE4M3] = {"ue4m3", 8, true, false},
 	[PTX_SURFREF] = {"surfref", 64, false, false},
 };
 
