@@ -43,7 +43,6 @@ ln -s "$program" matmul
 
 step "Record: the program runs on the CPU interpreter and checks its own result"
 shown 0 cutrace record -o matmul.trace --device interp -- ./matmul
-printf '%s: %s bytes, one SQLite file\n' matmul.trace "$(wc -c <matmul.trace)"
 
 step "The calls"
 shown 0 cutrace dump --stable matmul.trace
