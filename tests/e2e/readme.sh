@@ -21,7 +21,8 @@ block()
 	awk -v n="$1" '/^```console$/ { block++; inside = 1; next } /^```$/ { inside = 0 } inside && block == n' "$readme"
 }
 
-expect 0 sh "$here/demo.sh" "$build"
+# Both outputs together, as on a terminal.
+expect 0 sh -c "sh '$here/demo.sh' '$build' 2>&1"
 tail -n +2 "$work/out" | without_sizes >"$work/demo.shown"
 block 1 | without_sizes >"$work/demo.said"
 diff -u "$work/demo.said" "$work/demo.shown" >&2 || fail "the README's demo is not what the demo shows"
