@@ -91,6 +91,7 @@ static struct value *decode_pointer(struct decoder *d, unsigned p, enum api_phas
 	const struct api_param *q = &d->f->params[p];
 	const struct api_type *t = api_pointee(d->f, p, d->args);
 	struct api_memory mem = decode_memory(d);
+	struct value *v;
 
 	d->phase = phase;
 	if (!d->args[p])
@@ -99,7 +100,11 @@ static struct value *decode_pointer(struct decoder *d, unsigned p, enum api_phas
 		return decode_each(d, p);
 	if (!t || t->kind == API_KIND_VOID)
 		return decode_host(d, d->args[p]);
-	return decode_elements(d, t, d->args[p], api_param_len(d->f, p, d->args, &mem), q->len >= 0);
+	v = decode_elements(d, t, d->args[p], api_param_len(d->f, p, d->args, &mem), q->len >= 0);
+	/* What the driver gives as floating point is a time that it measured. */
+	if (v->kind == VALUE_REF && t->kind == API_KIND_FLOAT && q->dir == API_OUT)
+		v->child->measured = true;
+	return v;
 }
 
 static bool same(const struct value *a, const struct value *b)
@@ -155,13 +160,20 @@ static void decode_params(struct decoder *d, struct row *r)
 {
 	struct value **at = &r->args;
 	unsigned p;
+	const struct api_type *t;
 
 	for (p = 0; p < d->f->nparams && p < TRACE_MAX_ARGS; p++) {
 		*at = decode_param(d, p);
+		t = &api_types[d->f->params[p].type];
+		if (d->f->params[p].flags & API_PARAM_DESTROYS && t->kind == API_KIND_HANDLE &&
+		    d->call->done && !d->call->result)
+			handle_destroyed(d->handles, t->def, d->process, d->args[p]);
 		(*at)->name = d->f->params[p].name;
 		at = &(*at)->next;
 	}
 }
+
+#define MAX_RESULT 999 /* CUDA_ERROR_UNKNOWN, the largest code */
 
 /* A function that this build does not know: the words as they were. */
 static void raw_params(struct decoder *d, struct row *r)
@@ -176,6 +188,8 @@ static void raw_params(struct decoder *d, struct row *r)
 	}
 	r->result = decode_value(d, VALUE_INT);
 	r->result->i = d->call->result;
+	/* not known to be a result code: it may be half a pointer */
+	r->result->measured = d->call->result < 0 || d->call->result > MAX_RESULT;
 }
 
 /* ---- around the call --------------------------------------------------------------- */

@@ -64,6 +64,7 @@ static struct value *decode_kernel_arg(struct decoder *d, const struct trace_ker
 {
 	const struct ptx_scalar *s = scalar_of(p);
 	struct value *v;
+	const char *variable;
 	uint64_t u = 0, offset;
 
 	if (p->bytes > 8 || (!s && !p->is_pointer && p->bytes != 8 && p->bytes != 4))
@@ -73,7 +74,7 @@ static struct value *decode_kernel_arg(struct decoder *d, const struct trace_ker
 		return decode_device(d, u);
 	/* machine code only: a word that is an address of something alive is most likely one */
 	if (p->bytes == 8 && (!s || s->shape == SHAPE_UNSIGNED) && u &&
-	    live_allocation_at(d->allocations, d->process, u, false, d->call->id, &offset))
+	    live_allocation_at(d->allocations, d->process, u, false, d->call->id, &offset, &variable))
 		return decode_device(d, u);
 	v = decode_value(d, VALUE_RAW);
 	v->u = u;

@@ -125,8 +125,8 @@ struct value *decode_device(struct decoder *d, uint64_t address)
 	if (!address)
 		return decode_value(d, VALUE_NULL);
 	v = decode_uint(d, VALUE_DEVICE, address);
-	v->allocation =
-		live_allocation_at(d->allocations, d->process, address, false, d->call->id, &v->offset);
+	v->allocation = live_allocation_at(d->allocations, d->process, address, false, d->call->id,
+					   &v->offset, &v->variable);
 	return v;
 }
 
@@ -139,8 +139,8 @@ struct value *decode_host(struct decoder *d, uint64_t address)
 	if (address < LOWEST_ADDRESS) /* a number passed as a pointer, such as the value of a JIT option */
 		return decode_uint(d, VALUE_UINT, address);
 	v = decode_uint(d, VALUE_HOST, address);
-	v->allocation =
-		live_allocation_at(d->allocations, d->process, address, true, d->call->id, &v->offset);
+	v->allocation = live_allocation_at(d->allocations, d->process, address, true, d->call->id, &v->offset,
+					   &v->variable);
 	return v;
 }
 
@@ -176,13 +176,11 @@ static struct value *decode_chars(struct decoder *d, const char *p, size_t n)
 	size_t length = strnlen(p, n), i;
 	struct value *v;
 
+	/* char is signed: bytes from 0x80 on are below 0x20 too */
 	for (i = 0; i < length; i++)
-		if ((unsigned char)p[i] < 0x20 && !strchr("\n\t\r", p[i]))
+		if ((p[i] < 0x20 && !strchr("\n\t\r", p[i])) || p[i] == 0x7f)
 			break;
-	for (; i == length && i < n; i++)
-		if (length < n && p[length])
-			break;
-	if (i >= length && length < n)
+	if (i == length && length < n)
 		return decode_text(d, p, length, 0);
 	v = decode_value(d, VALUE_BYTES);
 	v->text = arena_strndup(&d->arena, p, n);

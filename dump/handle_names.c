@@ -10,6 +10,7 @@ struct numbered {
 	uint32_t process;
 	uint32_t number; /* 0: empty slot */
 	uint16_t def;
+	bool dead;
 };
 
 struct kernel_handle {
@@ -152,7 +153,7 @@ uint32_t handle_number(struct handle_names *h, unsigned def, uint32_t process, u
 	n = known(h, def, process, value);
 	if (!n && !created && alias < api_nhandles && (n = known(h, alias, process, value)))
 		*kind = api_handles[alias].name;
-	if (n && !created)
+	if (n && !(created && n->dead))
 		return n->number;
 	if (!n && h->count + 1 >= h->capacity / 2)
 		grow(h);
@@ -162,8 +163,16 @@ uint32_t handle_number(struct handle_names *h, unsigned def, uint32_t process, u
 		n = slot(h->slots, h->capacity, def, process, value);
 		h->count++;
 	}
-	*n = (struct numbered){value, process, ++h->last[def], (uint16_t)def};
+	*n = (struct numbered){value, process, ++h->last[def], (uint16_t)def, false};
 	return n->number;
+}
+
+void handle_destroyed(struct handle_names *h, unsigned def, uint32_t process, uint64_t value)
+{
+	struct numbered *n = def < api_nhandles ? known(h, def, process, value) : NULL;
+
+	if (n)
+		n->dead = true;
 }
 
 const char *handle_kernel(struct handle_names *h, uint32_t process, uint64_t value, uint64_t call)

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "dump/names.h"
 
 struct range {
 	uint64_t base, bytes, id, destroyed;
 	uint32_t process;
+	const char *variable; /* name of a module's variable, in the arena */
 };
 
 struct ranges {
@@ -18,6 +20,9 @@ struct ranges {
 };
 
 struct live_allocations {
+	struct trace *t;
+	struct trace_memory *memory;
+	struct arena arena;
 	sqlite3_stmt *cursor;
 	bool pending; /* `next` waits for its call */
 	struct range next, next_host;
@@ -31,12 +36,14 @@ struct live_allocations *live_allocations_new(struct trace *t)
 
 	if (!a)
 		return NULL;
+	a->t = t;
+	a->memory = trace_memory_new(t);
 	if (sqlite3_prepare_v2(
 		    trace_db(t),
 		    "SELECT id,process,base,bytes,host_address,created,destroyed,kind FROM allocation "
 		    "ORDER BY created,id",
 		    -1, &a->cursor, NULL) != SQLITE_OK) {
-		free(a);
+		live_allocations_free(a);
 		return NULL;
 	}
 	return a;
@@ -47,9 +54,36 @@ void live_allocations_free(struct live_allocations *a)
 	if (!a)
 		return;
 	sqlite3_finalize(a->cursor);
+	trace_memory_free(a->memory);
+	arena_free(&a->arena);
 	free(a->device.v);
 	free(a->host.v);
 	free(a);
+}
+
+/* The name that the call asked for: its string parameter. */
+static const char *variable_name(struct live_allocations *a, uint64_t call)
+{
+	const struct trace_function *tf;
+	const struct api_func *f;
+	struct trace_call c;
+	unsigned p;
+
+	if (!a->memory || trace_call_get(a->t, call, &c) || !(tf = trace_function(a->t, c.func)) ||
+	    !(f = api_func_find(tf->name)) || trace_memory_load(a->memory, call, 0))
+		return NULL;
+	for (p = 0; p < f->nparams && p < c.nargs; p++) {
+		const char *s;
+		size_t n = 0;
+
+		if (api_types[f->params[p].type].kind != API_KIND_STRING)
+			continue;
+		while ((s = trace_memory_read(a->memory, c.args[p] + n, 1)) && *s)
+			n++;
+		s = n ? trace_memory_read(a->memory, c.args[p], n) : NULL;
+		return s ? arena_strndup(&a->arena, s, n) : NULL;
+	}
+	return NULL;
 }
 
 static bool fetch(struct live_allocations *a)
@@ -75,6 +109,8 @@ static bool fetch(struct live_allocations *a)
 	if (!a->next_host.base && host_only)
 		a->next_host.base = a->next.base;
 	a->next_created = (uint64_t)sqlite3_column_int64(a->cursor, 5);
+	if (kind && (strcmp(kind, "global") == 0 || strcmp(kind, "managed") == 0))
+		a->next.variable = variable_name(a, a->next_created);
 	a->pending = true;
 	return true;
 }
@@ -151,7 +187,7 @@ static void advance(struct live_allocations *a, uint64_t call)
 }
 
 uint64_t live_allocation_at(struct live_allocations *a, uint32_t process, uint64_t address, bool host,
-			    uint64_t call, uint64_t *offset)
+			    uint64_t call, uint64_t *offset, const char **variable)
 {
 	struct ranges *r = host ? &a->host : &a->device;
 	size_t i;
@@ -162,6 +198,7 @@ uint64_t live_allocation_at(struct live_allocations *a, uint32_t process, uint64
 	for (i = after(r, process, address); i-- > 0 && r->v[i].process == process;) {
 		if (!over(&r->v[i], call) && address - r->v[i].base < (r->v[i].bytes ? r->v[i].bytes : 1)) {
 			*offset = address - r->v[i].base;
+			*variable = r->v[i].variable;
 			return r->v[i].id;
 		}
 		if (!over(&r->v[i], call))

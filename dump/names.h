@@ -20,6 +20,8 @@ void handle_names_free(struct handle_names *h);
  * CUfunction may be a CUkernel. */
 uint32_t handle_number(struct handle_names *h, unsigned def, uint32_t process, uint64_t value, bool created,
 		       const char **kind);
+/* The call destroyed it: the same value may come again as another handle. */
+void handle_destroyed(struct handle_names *h, unsigned def, uint32_t process, uint64_t value);
 /* Name of the kernel that the handle means at this call; NULL when unknown. */
 const char *handle_kernel(struct handle_names *h, uint32_t process, uint64_t value, uint64_t call);
 
@@ -31,6 +33,6 @@ void live_allocations_free(struct live_allocations *a);
 /* The allocation of `process` that holds the device address (or, with host, the host address) while `call`
  * runs. Returns its id and the offset in it, or 0. */
 uint64_t live_allocation_at(struct live_allocations *a, uint32_t process, uint64_t address, bool host,
-			    uint64_t call, uint64_t *offset);
+			    uint64_t call, uint64_t *offset, const char **variable);
 
 #endif

@@ -14,7 +14,7 @@ const char dump_usage[] =
 	"Prints the calls of a trace, one a line, in the order in which they began.\n"
 	"\n"
 	"Which calls:\n"
-	"  --func GLOB[,GLOB]   functions by name: 'cuMem*,cuLaunch*'\n"
+	"  --func GLOB[,GLOB]   functions by name: 'cuMem*,cuLaunch*', '!cuGetProcAddress*'\n"
 	"  --thread N           thread N of the trace (see cutrace info)\n"
 	"  --process N          process N of the trace\n"
 	"  --result R           ok, error, in-flight, or a result's name or number\n"
@@ -213,6 +213,7 @@ int dump_options_parse(struct dump_options *o, int argc, char **argv, struct dia
 
 bool dump_match_function(const char *globs, const char *name)
 {
+	bool shown = *globs == '!'; /* only exclusions: all others */
 	char glob[256];
 
 	while (*globs) {
@@ -221,10 +222,12 @@ bool dump_match_function(const char *globs, const char *name)
 		if (n < sizeof(glob)) {
 			memcpy(glob, globs, n);
 			glob[n] = '\0';
-			if (fnmatch(glob, name, 0) == 0)
-				return true;
+			if (*glob == '!' && fnmatch(glob + 1, name, 0) == 0)
+				return false;
+			if (*glob != '!' && fnmatch(glob, name, 0) == 0)
+				shown = true;
 		}
 		globs += n + (globs[n] == ',');
 	}
-	return false;
+	return shown;
 }

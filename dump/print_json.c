@@ -33,6 +33,8 @@ static void put_address(const struct print_options *o, struct json *j, const str
 	if (v->allocation) {
 		json_key_uint(j, "allocation", v->allocation);
 		json_key_uint(j, "offset", v->offset);
+		if (v->variable)
+			json_key_text(j, "variable", v->variable);
 	}
 	json_end(j, '}');
 }
@@ -90,6 +92,10 @@ static void put_change(const struct print_options *o, struct json *j, const stru
 
 static void put_value(const struct print_options *o, struct json *j, const struct value *v)
 {
+	if (o->stable && v->measured) {
+		json_null(j);
+		return;
+	}
 	switch (v->kind) {
 	case VALUE_UNKNOWN:
 	case VALUE_NULL: json_null(j); break;

@@ -14,7 +14,6 @@ void format_f32(float f, char *buf, size_t bytes)
 	int digits;
 
 	snprintf(buf, bytes, "nan"); /* whatever its sign */
-
 	for (digits = 6; f == f && digits <= 9; digits++) {
 		snprintf(buf, bytes, "%.*g", digits, (double)f);
 		if (strtof(buf, NULL) == f)
@@ -27,7 +26,6 @@ void format_f64(double f, char *buf, size_t bytes)
 	int digits;
 
 	snprintf(buf, bytes, "nan");
-
 	for (digits = 15; f == f && digits <= 17; digits++) {
 		snprintf(buf, bytes, "%.*g", digits, f);
 		if (strtod(buf, NULL) == f)
@@ -91,6 +89,8 @@ static void print_bytes(FILE *out, const struct value *v)
 static void print_range(const struct print_options *o, const struct value *v)
 {
 	fprintf(o->out, "alloc#%" PRIu64, v->allocation);
+	if (v->variable)
+		fprintf(o->out, "(%s)", v->variable);
 	if (v->offset)
 		fprintf(o->out, "+0x%" PRIx64, v->offset);
 }
@@ -142,6 +142,10 @@ static void print_payload(const struct print_options *o, const struct value *v)
 
 static void print_value(const struct print_options *o, const struct value *v)
 {
+	if (o->stable && v->measured) {
+		fputc('?', o->out);
+		return;
+	}
 	switch (v->kind) {
 	case VALUE_UNKNOWN: fputc('?', o->out); break;
 	case VALUE_NULL: fputs("NULL", o->out); break;
@@ -241,20 +245,27 @@ static void print_payload_line(const struct print_options *o, const struct row *
 	fprintf(o->out, "%s%s\n", p->note ? ": " : "", p->note ? p->note : "");
 }
 
-void print_text(const struct print_options *o, const struct row *r)
+static void print_args(const struct print_options *o, const struct value *v)
 {
-	const struct value *v;
-	unsigned i;
-
-	print_lead(o, r);
-	fprintf(o->out, "%s(", r->function);
-	for (v = r->args; v; v = v->next) {
+	for (; v; v = v->next) {
 		if (v->name)
 			fprintf(o->out, "%s=", v->name);
 		print_value(o, v);
 		if (v->next)
 			fputs(", ", o->out);
 	}
+}
+
+void print_text(const struct print_options *o, const struct row *r)
+{
+	unsigned i;
+
+	print_lead(o, r);
+	fprintf(o->out, "%s(", r->function);
+	if (o->stable && r->args && !r->args->name)
+		fputs("...", o->out);
+	else
+		print_args(o, r->args);
 	fputs(") = ", o->out);
 	if (r->call.done)
 		print_value(o, r->result);

@@ -46,10 +46,12 @@ struct value {
 	};
 	const char *text;
 	uint64_t n;
-	uint64_t more;       /* elements or bytes that are not shown */
-	uint64_t allocation; /* that the address lies in, 0 = none */
-	uint64_t offset;     /* in it */
-	uint32_t number;     /* stable number of a handle */
+	uint64_t more;        /* elements or bytes that are not shown */
+	uint64_t allocation;  /* that the address lies in, 0 = none */
+	uint64_t offset;      /* in it */
+	const char *variable; /* of a module, that the allocation is; or NULL */
+	bool measured;        /* a time: differs from run to run */
+	uint32_t number;      /* stable number of a handle */
 	struct value *child, *next;
 };
 

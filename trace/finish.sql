@@ -18,16 +18,16 @@ SELECT c.id AS id, t.process AS process, t.tid AS tid, f.name AS function,
 FROM call c JOIN function f ON f.id = c.func JOIN thread t ON t.id = c.thread
   LEFT JOIN result_name r ON r.library = f.library AND r.value = c.result;
 
--- A poll that found work unfinished (CUDA_ERROR_NOT_READY, 600) is no error.
+-- A poll that found work unfinished (CUDA_ERROR_NOT_READY, 600) is no error, and what private functions return is no result code.
 CREATE VIEW errors AS
 SELECT c.id AS id, t.process AS process, t.tid AS tid, f.name AS function,
   coalesce(r.name, c.result) AS result, c.t_enter / 1e6 AS start_ms
 FROM call c JOIN function f ON f.id = c.func JOIN thread t ON t.id = c.thread
   LEFT JOIN result_name r ON r.library = f.library AND r.value = c.result
-WHERE c.result <> 0 AND c.result <> 600;
+WHERE c.result <> 0 AND c.result <> 600 AND f.known AND f.name NOT LIKE 'export:%';
 
 CREATE VIEW functions AS
-SELECT f.name AS function, count(*) AS calls, sum(c.result <> 0 AND c.result <> 600) AS errors,
+SELECT f.name AS function, count(*) AS calls, sum(c.result <> 0 AND c.result <> 600 AND f.known AND f.name NOT LIKE 'export:%') AS errors,
   sum(c.t_exit - c.t_enter) / 1e6 AS total_ms, avg(c.t_exit - c.t_enter) / 1e3 AS mean_us,
   max(c.t_exit - c.t_enter) / 1e3 AS max_us
 FROM call c JOIN function f ON f.id = c.func GROUP BY c.func ORDER BY total_ms DESC;
