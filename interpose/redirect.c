@@ -129,9 +129,10 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *coo
 	}
 	if (driver && same(map->l_name, driver)) {
 		*cookie = COOKIE_DRIVER;
-		return LA_FLG_BINDTO; /* only look-ups that end in the real driver are of interest */
+		return LA_FLG_BINDTO;
 	}
-	return 0;
+	/* Look-ups from anywhere that end in the real driver are of interest. */
+	return LA_FLG_BINDFROM;
 }
 
 EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int ndx, uintptr_t *refcook, uintptr_t *defcook,

@@ -74,25 +74,23 @@ struct ring_record {
 	uint16_t flags;
 };
 
+/* The two that every call writes are packed tightly: the fewer cache lines, the faster the call. */
 struct ring_enter {
-	struct ring_record
-		r;     /* flags: 1 = generic thunk: 6 integer registers, 8 xmm low halves, then stack words */
-	uint32_t func; /* index into api_funcs, or an id given by RING_FUNCTION (>= 1 << 20) */
-	uint32_t nargs;
-	uint64_t seq; /* call id */
+	struct ring_record r; /* flags: function: index into api_funcs, or >= RING_UNKNOWN */
+	uint64_t seq;         /* call id */
 	uint64_t tsc;
-	uint64_t args[];
+	uint64_t args[]; /* to the record's end. An unknown function: 6 integer registers, 8 xmm low halves,
+			    stack words */
 };
+#define RING_UNKNOWN 0x8000u /* function ids from here on are named by RING_FUNCTION, per process */
 
 struct ring_exit {
-	struct ring_record r;
-	uint32_t func, nouts;
-	uint64_t seq; /* of the matching enter */
+	struct ring_record r; /* flags: bit i: outs[i] holds a value */
 	uint64_t seq_seen;
 	uint64_t tsc;
-	int64_t result;
-	uint32_t outs_valid, pad;
-	uint64_t outs[]; /* see trace/schema.sql: o0.. */
+	int32_t result;
+	uint32_t seq;    /* of the matching enter, low half */
+	uint64_t outs[]; /* to the record's end; see trace/schema.sql: o0.. */
 };
 
 /* Blocks {u64 address, u32 bytes, u32 param, bytes, padding to 8}: as call_memory.data. May come in several

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 
-#define FIRST_ID       (1u << 20)
 #define NAME_MAX_BYTES 104
 #define MAX_RETURNS    ((4096 - sizeof(struct rec_thread)) / sizeof(struct rec_return))
 
@@ -83,7 +82,7 @@ static void name_functions(struct rec_thread *t)
 	uint32_t n = atomic_load_explicit(&count, memory_order_acquire);
 
 	for (; t->functions_told < n; t->functions_told++)
-		rec_function_record(FIRST_ID + t->functions_told, thunks[t->functions_told].name);
+		rec_function_record(RING_UNKNOWN + t->functions_told, thunks[t->functions_told].name);
 }
 
 static void fill(uint64_t *w, const struct thunk_registers *r, const uint64_t *stack)
@@ -108,9 +107,8 @@ void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_sl
 		return k->real;
 	if (t->functions_told <= index)
 		name_functions(t);
-	w = rec_enter(&f, FIRST_ID + index, 14 + THUNK_STACK_WORDS);
+	w = rec_enter(&f, RING_UNKNOWN + index, 14 + THUNK_STACK_WORDS);
 	if (w) {
-		((struct ring_enter *)(f.t->data + (f.t->head & f.t->mask)))->r.flags = 1;
 		fill(w, r, return_slot + 1);
 		rec_publish_enter(&f);
 		if (k->image_param >= 0)
@@ -148,7 +146,7 @@ uint64_t thunk_exit(uint64_t rax, uint64_t sp)
 	e = t->returns[i - 1];
 	memmove(&t->returns[i - 1], &t->returns[i], (t->nreturns - i) * sizeof(e));
 	t->nreturns--;
-	f = (struct rec_frame){.t = t, .seq = e.seq, .func = FIRST_ID + e.index};
+	f = (struct rec_frame){.t = t, .seq = e.seq, .func = RING_UNKNOWN + e.index};
 	w = rec_leave(&f, (int32_t)rax, e.out ? 1 : 0);
 	if (e.out)
 		rec_out(&f, w, 0, e.out, 8);

@@ -203,25 +203,24 @@ static uint32_t function_row(struct collector *c, struct process *p, uint32_t fu
 
 static bool on_enter(struct collector *c, struct ring *r, const struct ring_enter *e)
 {
-	uint64_t nargs = (e->r.bytes - sizeof(*e)) / 8;
+	uint32_t nargs = (e->r.bytes - (uint32_t)sizeof(*e)) / 8, func = e->r.flags;
 	struct open_call *o;
 
-	if (e->r.bytes < sizeof(*e) || e->nargs > nargs || e->nargs > TRACE_MAX_ARGS || !r->has_thread)
+	if (e->r.bytes < sizeof(*e) || nargs > TRACE_MAX_ARGS || !r->has_thread)
 		return false;
-	if (e->func < api_nfuncs && !c->function_rows[e->func])
-		derive_name(c, r->process, e->func, api_funcs[e->func].name);
+	if (func < api_nfuncs && !c->function_rows[func])
+		derive_name(c, r->process, func, api_funcs[func].name);
 	o = push_call(&r->thread);
 	if (!o)
 		return false;
-	o->func = e->func;
-	o->tsc = e->tsc;
+	o->func = func;
 	o->row.id = e->seq;
 	o->row.thread = r->thread.id;
 	o->row.parent = r->thread.depth > 1 ? o[-1].row.id : 0;
-	o->row.func = function_row(c, r->process, e->func);
+	o->row.func = function_row(c, r->process, func);
 	o->row.t_enter = session_time(c, e->tsc);
-	o->row.nargs = e->nargs;
-	memcpy(o->row.args, e->args, e->nargs * 8);
+	o->row.nargs = nargs;
+	memcpy(o->row.args, e->args, nargs * 8);
 	events_entered(c, e->seq);
 	c->calls++;
 	r->process->calls++;
@@ -249,14 +248,14 @@ static void finish_call(struct collector *c, struct ring *r, struct open_call *o
 
 static bool on_exit_record(struct collector *c, struct ring *r, const struct ring_exit *e)
 {
+	uint32_t nouts = (e->r.bytes - (uint32_t)sizeof(*e)) / 8;
 	struct thread *t = &r->thread;
 	struct open_call *o;
-	uint64_t nouts = (e->r.bytes - sizeof(*e)) / 8;
 
-	if (e->r.bytes < sizeof(*e) || e->nouts > nouts || e->nouts > TRACE_MAX_OUTS)
+	if (e->r.bytes < sizeof(*e) || nouts > TRACE_MAX_OUTS)
 		return false;
 	/* Calls that were left by longjmp or an exception have no exit. */
-	while (t->depth && t->calls[t->depth - 1].row.id != e->seq)
+	while (t->depth && (uint32_t)t->calls[t->depth - 1].row.id != e->seq)
 		flight(c, &t->calls[--t->depth]);
 	if (!t->depth)
 		return false;
@@ -264,9 +263,9 @@ static bool on_exit_record(struct collector *c, struct ring *r, const struct rin
 	o->row.t_exit = session_time(c, e->tsc);
 	o->row.seq_seen = e->seq_seen;
 	o->row.result = e->result;
-	o->row.nouts = e->nouts;
-	o->row.outs_valid = e->outs_valid;
-	memcpy(o->row.outs, e->outs, e->nouts * 8);
+	o->row.nouts = nouts;
+	o->row.outs_valid = e->r.flags;
+	memcpy(o->row.outs, e->outs, nouts * 8);
 	t->depth--;
 	finish_call(c, r, o);
 	return true;

@@ -13,8 +13,6 @@
 #include "ptx/image.h"
 #include "ptx/ir.h"
 
-/* TEMPORARY: until the analysis is there */
-__attribute__((weak)) int ptx_func_analyse(struct ptx_module *m, struct ptx_func *f);
 #define DEFAULT_CC 90 /* what our own devices report */
 
 struct text {
@@ -196,7 +194,7 @@ static const char *param_type(const struct ptx_param *p, char *buf, size_t n)
 
 static bool fill_from_ptx(struct kernel *k, struct ptx_module *m, struct ptx_func *f)
 {
-	bool analysed = ptx_func_analyse && ptx_func_analyse(m, f) == 0 && f->access;
+	bool analysed = ptx_func_analyse(m, f) == 0 && f->access;
 
 	k->row.has_ptx = true;
 	k->row.param_bytes = f->param_bytes;

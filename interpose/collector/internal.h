@@ -41,10 +41,8 @@ bool bytes_append(struct bytes *b, const void *p, size_t n);
 struct open_call {
 	struct trace_call row;
 	uint32_t func; /* id in the recorder */
-	uint64_t tsc;
 	struct bytes memory[2];
 	struct image *image;
-	uint32_t rows;
 	bool told; /* the writer knows it is in flight */
 };
 
