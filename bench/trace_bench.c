@@ -2,7 +2,7 @@
  * What the trace writer's choices cost: page size, journal mode, transaction size, payload log. Each line is
  * one setting, run several times: median, fastest and slowest. The figures in docs/format.md come from here.
  *
- *   trace_bench FOLDER [repetitions]
+ *   trace_bench FOLDER [repetitions [settings whose name contains this]]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 	size_t at;
 
 	if (argc < 2 || !piece || !reps || reps > MAX_REPS) {
-		fprintf(stderr, "usage: trace_bench FOLDER [repetitions]\n");
+		fprintf(stderr, "usage: trace_bench FOLDER [repetitions [name]]\n");
 		return 2;
 	}
 	for (at = 0; at < PIECE; at += 8)
@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/trace_bench.trace", argv[1]);
 	printf("calls/s, launches/s or MB/s: median (slowest-fastest) of %u\n", reps);
 	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		measure(&settings[i], path, reps, piece);
+		if (argc < 4 || strstr(settings[i].name, argv[3]))
+			measure(&settings[i], path, reps, piece);
 	free(piece);
 	return 0;
 }
