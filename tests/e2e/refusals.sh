@@ -34,7 +34,7 @@ for command in info dump replay; do
 	done
 done
 expect 125 "$cutrace" replay "$work/corrupt"
-says out "damaged"
+says err "damaged"
 expect 125 "$cutrace" replay --device no-such-device "$good"
 says err 'no-such-device'
 expect 125 "$cutrace" replay --driver "$work/absent.so" "$good"

@@ -2,13 +2,14 @@
 #include "host.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static CUcontext context;
 static CUmodule module;
-static unsigned ncalls;
+static _Atomic unsigned ncalls;
 
 void host_wrong(const char *fmt, ...)
 {
@@ -41,6 +42,11 @@ void host_start(void)
 	CU(cuModuleLoadData(&module, program_ptx));
 }
 
+void host_enter_thread(void)
+{
+	CU(cuCtxSetCurrent(context));
+}
+
 CUfunction host_kernel(const char *name)
 {
 	CUfunction f;
@@ -70,11 +76,16 @@ CUdeviceptr host_buffer(const void *data, size_t bytes)
 	return address;
 }
 
-void host_launch(CUfunction f, const char *name, struct dim grid, struct dim block, unsigned shared_bytes,
-		 CUstream stream, void **params)
+void host_say_launch(const char *name, struct dim grid, struct dim block)
 {
 	printf("launch %s grid %u %u %u block %u %u %u\n", name, grid.x, grid.y, grid.z, block.x, block.y,
 	       block.z);
+}
+
+void host_launch(CUfunction f, const char *name, struct dim grid, struct dim block, unsigned shared_bytes,
+		 CUstream stream, void **params)
+{
+	host_say_launch(name, grid, block);
 	CU(cuLaunchKernel(f, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream, params,
 			  NULL));
 }

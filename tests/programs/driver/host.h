@@ -32,10 +32,14 @@ _Noreturn void host_wrong(const char *fmt, ...) __attribute__((format(printf, 1,
 
 /* Context on device 0, with the program's module loaded. */
 void host_start(void);
+/* Makes that context current in another thread. */
+void host_enter_thread(void);
 CUfunction host_kernel(const char *name);
 CUdeviceptr host_symbol(const char *name, size_t bytes);
 /* A device buffer; with its contents when `data` is not NULL. */
 CUdeviceptr host_buffer(const void *data, size_t bytes);
+/* The line about a launch; host_launch says it and launches. */
+void host_say_launch(const char *name, struct dim grid, struct dim block);
 void host_launch(CUfunction f, const char *name, struct dim grid, struct dim block, unsigned shared_bytes,
 		 CUstream stream, void **params);
 void host_read(void *dst, CUdeviceptr src, size_t bytes);

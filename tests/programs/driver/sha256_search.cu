@@ -45,9 +45,9 @@ static __device__ void compress(u32 *state, u32 *w)
 __global__ void sha256_search(u32 prefix0, u32 prefix1, u32 first, u32 zero_bits, u32 *best)
 {
 	u32 nonce = first + global_x();
-	u32 w[16] = { prefix0, prefix1, nonce, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96 };
-	u32 state[8] = { 0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-			 0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u };
+	u32 w[16] = {prefix0, prefix1, nonce, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96};
+	u32 state[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+			0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
 
 	compress(state, w);
 	if (state[0] >> (32 - zero_bits) == 0)
@@ -57,9 +57,9 @@ __global__ void sha256_search(u32 prefix0, u32 prefix1, u32 first, u32 zero_bits
 /* The digest of one such message, for the host to compare. */
 __global__ void sha256_digest(u32 prefix0, u32 prefix1, u32 nonce, u32 *digest)
 {
-	u32 w[16] = { prefix0, prefix1, nonce, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96 };
-	u32 state[8] = { 0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-			 0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u };
+	u32 w[16] = {prefix0, prefix1, nonce, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96};
+	u32 state[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+			0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
 
 	compress(state, w);
 	for (int i = 0; i < 8; i++)
