@@ -135,7 +135,7 @@ dump_trace()
 		;;
 	esac
 	if has_flag threads; then
-		edit="$edit; s/^t[0-9]+ +//; s/#[0-9]+//g"
+		edit="$edit; s/^ *([0-9]+  )?t[0-9]+ +//; s/#[0-9]+//g"
 		order="sort"
 	fi
 	expect 0 "$work/dump.text" "$cutrace" dump --stable --func "$functions" "$trace"
