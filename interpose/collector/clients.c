@@ -138,11 +138,19 @@ static void set_end(struct process *p)
 	p->row.end_code = s < 0 ? 0 : WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s);
 }
 
+static bool receive_one(struct collector *c, struct source *s, bool *closed);
+
 static void end_process(struct collector *c, struct process *p, const char *kind)
 {
+	bool closed;
+
 	if (p->ended)
 		return;
 	p->ended = true;
+	/* Rings that it announced and nobody has heard of yet. */
+	for (struct source *s = p->connections; s; s = s->next_of_process)
+		while (receive_one(c, s, &closed))
+			;
 	if (p->status < 0 && !kind)
 		p->status = zombie_status(p->pid);
 	p->row.t_end = session_now(c);
@@ -252,7 +260,8 @@ static void hello(struct collector *c, struct source *s, const struct ring_hello
 	if (!p)
 		return;
 	s->process = p;
-	p->connections++;
+	s->next_of_process = p->connections;
+	p->connections = s;
 	welcome(c, s->fd);
 }
 
@@ -300,17 +309,18 @@ static void message(struct collector *c, struct source *s, const struct ring_mes
 	}
 }
 
-static void disconnect(struct collector *c, struct source *s)
+static void leave_process(struct source *s)
 {
-	struct process *p = s->process;
+	struct source **at = &s->process->connections;
 
-	unwatch(c, s);
-	if (!p || --p->connections > 0 || p->pidfd >= 0)
-		return;
-	end_process(c, p, NULL); /* a kernel without pidfds */
+	while (*at && *at != s)
+		at = &(*at)->next_of_process;
+	if (*at)
+		*at = s->next_of_process;
 }
 
-static void receive(struct collector *c, struct source *s)
+/* One message. False when there is none, or the connection is closed. */
+static bool receive_one(struct collector *c, struct source *s, bool *closed)
 {
 	union {
 		struct ring_message m;
@@ -325,12 +335,9 @@ static void receive(struct collector *c, struct source *s)
 	int memfd = -1;
 	ssize_t n = recvmsg(s->fd, &h, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		disconnect(c, s);
-		return;
-	}
+	*closed = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+	if (n <= 0)
+		return false;
 	x = CMSG_FIRSTHDR(&h);
 	if (x && x->cmsg_type == SCM_RIGHTS)
 		memcpy(&memfd, CMSG_DATA(x), sizeof(int));
@@ -338,6 +345,26 @@ static void receive(struct collector *c, struct source *s)
 		message(c, s, &u.m, (size_t)n, memfd);
 	if (memfd >= 0)
 		close(memfd);
+	return true;
+}
+
+/* All that is there: what a round reads from rings may depend on every ring announced before. */
+static void receive(struct collector *c, struct source *s)
+{
+	struct process *p;
+	bool closed;
+
+	while (receive_one(c, s, &closed))
+		;
+	if (!closed)
+		return;
+	p = s->process;
+	if (p)
+		leave_process(s);
+	unwatch(c, s);
+	/* Without a pidfd, on an old kernel, this is all that tells of a process's death. */
+	if (p && !p->connections && p->pidfd < 0)
+		end_process(c, p, NULL);
 }
 
 static void accept_one(struct collector *c)
@@ -364,28 +391,32 @@ static void control(struct collector *c, struct source *s)
 	}
 }
 
-void clients_poll(struct collector *c, int timeout_ms)
+static void serve(struct collector *c, struct source *s)
+{
+	struct process *p = s->process;
+
+	switch (s->kind) {
+	case SOURCE_LISTEN: accept_one(c); break;
+	case SOURCE_CONTROL: control(c, s); break;
+	case SOURCE_CONNECTION: receive(c, s); break;
+	case SOURCE_PIDFD:
+		unwatch(c, s);
+		p->pidfd = -1;
+		end_process(c, p, NULL);
+		break;
+	}
+}
+
+void clients_poll(struct collector *c)
 {
 	struct epoll_event events[32];
-	int n = epoll_wait(c->epoll_fd, events, 32, timeout_ms);
+	int n = 1;
 
-	for (int i = 0; i < n; i++) {
-		struct source *s = events[i].data.ptr;
-
-		switch (s->kind) {
-		case SOURCE_LISTEN: accept_one(c); break;
-		case SOURCE_CONTROL: control(c, s); break;
-		case SOURCE_CONNECTION: receive(c, s); break;
-		case SOURCE_PIDFD: {
-			struct process *p = s->process;
-
-			unwatch(c, s);
-			p->pidfd = -1;
-			p->connections += 1000; /* what its sockets say no longer matters */
-			end_process(c, p, NULL);
-			break;
-		}
-		}
+	/* Not for ever: a listening socket stays ready when there are no descriptors left. */
+	for (int tries = 0; n > 0 && tries < 64; tries++) {
+		n = epoll_wait(c->epoll_fd, events, 32, 0);
+		for (int i = 0; i < n; i++)
+			serve(c, events[i].data.ptr);
 	}
 }
 

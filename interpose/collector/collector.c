@@ -22,6 +22,7 @@
 #define BUSY_NAP_NS 100000
 #define IDLE_NAP_NS 1000000
 #define IDLE_ROUNDS 200
+#define QUIET_NS    50000000
 #define FLIGHT_NS   100000000 /* calls in flight are told to the writer so often */
 
 void collector_diag(struct collector *c, struct process *p, uint64_t call, const char *severity,
@@ -114,7 +115,7 @@ static void round_once(struct collector *c, unsigned *idle, int64_t *flights)
 {
 	uint64_t bytes;
 
-	clients_poll(c, 0);
+	clients_poll(c);
 	bytes = drain_all(c);
 	events_round(c);
 	if (session_now(c) - *flights > FLIGHT_NS) {
@@ -134,16 +135,29 @@ static void round_once(struct collector *c, unsigned *idle, int64_t *flights)
 	}
 }
 
+/* The parent has said so, everybody is gone, and for a while nobody new has come: a child may be on its way.
+ */
+static bool over(struct collector *c)
+{
+	int64_t now = session_now(c);
+
+	if (!c->finishing || clients_alive(c)) {
+		c->alone_since = now;
+		return false;
+	}
+	return now - c->alone_since > QUIET_NS;
+}
+
 static void loop(struct collector *c)
 {
 	int64_t flights = 0;
 	unsigned idle = 0;
 
-	while (!c->quitting && !(c->finishing && !clients_alive(c)))
+	while (!c->quitting && !over(c))
 		round_once(c, &idle, &flights);
 	atomic_store(&c->session->collector_alive, 0);
 	/* What came meanwhile, of processes that live on. */
-	clients_poll(c, 0);
+	clients_poll(c);
 	drain_all(c);
 	drain_all(c);
 	events_run(c, UINT64_MAX);

@@ -123,7 +123,7 @@ struct process {
 	pid_t pid;
 	uint32_t token;
 	int pidfd;
-	unsigned connections;
+	struct source *connections;
 	bool ended, gone; /* gone: ended and its rings are read */
 	int status;       /* from the parent, -1 unknown */
 	struct object_map objects;
@@ -138,9 +138,10 @@ struct source { /* of epoll */
 	enum { SOURCE_LISTEN, SOURCE_CONTROL, SOURCE_CONNECTION, SOURCE_PIDFD } kind;
 	int fd;
 	struct process *process;
+	struct source *next_of_process; /* connections */
 };
 
-void clients_poll(struct collector *c, int timeout_ms);
+void clients_poll(struct collector *c);
 bool clients_alive(const struct collector *c);
 void clients_free(struct collector *c);
 int clients_watch(struct collector *c, int fd, int kind, struct process *p);
@@ -225,6 +226,7 @@ struct collector {
 	int64_t stuck_since;
 	uint64_t stuck_at, stuck_newest;
 
+	int64_t alone_since;
 	bool finishing, quitting;
 	bool driver_version_known;
 	uint64_t calls, payload_bytes;
