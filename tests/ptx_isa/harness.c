@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * harness: makes one PTX module of a suite, one kernel a form, runs them on the interpreter and compares.
+ * Threads read their inputs from 8-byte cells and write results into 8-byte cells that hold a pattern before,
+ * so a result that is stored too wide is seen.
+ */
+#define _GNU_SOURCE
+#include "form.h"
+#include "reference.h"
+#include "values.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zluda_core/device.h"
+
+#define INPUT_BASE   0x550000000000ull
+#define OUTPUT_BASE  0x550010000000ull
+#define GLOBALS_BASE 0x550020000000ull
+#define BUFFER_BYTES (1u << 21)
+#define PATTERN      0xa5
+
+static const struct int_type int_types[] = {
+	{"u8", 8, false},   {"u16", 16, false}, {"u32", 32, false}, {"u64", 64, false},
+	{"s8", 8, true},    {"s16", 16, true},  {"s32", 32, true},  {"s64", 64, true},
+	{"b16", 16, false}, {"b32", 32, false}, {"b64", 64, false},
+};
+
+const struct int_type *int_type_find(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(int_types) / sizeof(int_types[0]); i++)
+		if (!strcmp(int_types[i].name, name))
+			return &int_types[i];
+	return NULL;
+}
+
+char *text_of(const char *fmt, ...)
+{
+	va_list ap;
+	char *s = NULL;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	return s;
+}
+
+struct form *form_add(struct suite *s, const char *sig, lane_ref ref, const char *text, const char *name, ...)
+{
+	const char *eq = strchr(sig, '=');
+	struct form *f;
+	va_list ap;
+
+	if (s->n == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 64;
+		s->forms = realloc(s->forms, s->cap * sizeof(*s->forms));
+		if (!s->forms)
+			abort();
+	}
+	f = &s->forms[s->n++];
+	memset(f, 0, sizeof(*f));
+	va_start(ap, name);
+	if (vasprintf(&f->name, name, ap) < 0)
+		abort();
+	va_end(ap);
+	f->outs = strndup(sig, (size_t)(eq - sig));
+	f->ins = strdup(eq + 1);
+	f->text = strdup(text);
+	f->ref = ref;
+	return f;
+}
+
+static const char *reg_type(char reg)
+{
+	return reg == 'h' ? "b16" : reg == 'd' ? "b64" : reg == 'p' ? "pred" : "b32";
+}
+
+static void emit_body(FILE *o, const char *text)
+{
+	for (const char *c = text; *c; c++) {
+		if (*c == '%' && c[1] >= '0' && c[1] <= '9')
+			fputs("v", o);
+		else
+			fputc(*c, o);
+	}
+}
+
+static void emit_load(FILE *o, unsigned v, unsigned slot, char reg)
+{
+	if (reg == 'p')
+		fprintf(o, "\tld.global.u32 tmp, [inp+%u];\n\tsetp.ne.u32 v%u, tmp, 0;\n", slot * 8, v);
+	else
+		fprintf(o, "\tld.global.%s v%u, [inp+%u];\n", reg_type(reg), v, slot * 8);
+}
+
+static void emit_store(FILE *o, unsigned v, char reg)
+{
+	if (reg == 'p')
+		fprintf(o, "\tselp.u32 tmp, 1, 0, v%u;\n\tst.global.u32 [outp+%u], tmp;\n", v, v * 8);
+	else
+		fprintf(o, "\tst.global.%s [outp+%u], v%u;\n", reg_type(reg), v * 8, v);
+}
+
+static void emit_index(FILE *o, const struct form *f)
+{
+	if (!f->dims[0]) {
+		fputs("\tmov.u32 idx, %tid.x;\n\tmov.u32 tmp, %ctaid.x;\n\tmov.u32 dim, %ntid.x;\n"
+		      "\tmad.lo.u32 idx, tmp, dim, idx;\n",
+		      o);
+		return;
+	}
+	fputs("\tmov.u32 idx, 0;\n", o);
+	for (int i = 5; i >= 0; i--) {
+		static const char axis[] = "xyz";
+
+		fprintf(o, "\tmov.u32 tmp, %%%s.%c;\n\tmad.lo.u32 idx, idx, %u, tmp;\n",
+			i < 3 ? "tid" : "ctaid", axis[i % 3], f->dims[i]);
+	}
+}
+
+static void emit_kernel(FILE *o, const struct form *f, unsigned index)
+{
+	unsigned nout = (unsigned)strlen(f->outs), nin = (unsigned)strlen(f->ins);
+
+	fprintf(o, "%s\n// %s\n.visible .entry k%u(.param .u64 pin, .param .u64 pout)\n{\n",
+		f->decl ? f->decl : "", f->name, index);
+	fputs("\t.reg .b64 inp, outp, off;\n\t.reg .b32 idx, tmp, dim;\n", o);
+	for (unsigned i = 0; i < nout + nin; i++)
+		fprintf(o, "\t.reg .%s v%u;\n",
+			reg_type(letter_reg(i < nout ? f->outs[i] : f->ins[i - nout])), i);
+	fputs("\tld.param.u64 inp, [pin];\n\tld.param.u64 outp, [pout];\n", o);
+	emit_index(o, f);
+	fprintf(o, "\tmul.wide.u32 off, idx, %u;\n\tadd.u64 inp, inp, off;\n", nin * 8);
+	fprintf(o, "\tmul.wide.u32 off, idx, %u;\n\tadd.u64 outp, outp, off;\n", nout * 8);
+	for (unsigned i = 0; i < nin; i++)
+		emit_load(o, nout + i, i, letter_reg(f->ins[i]));
+	fputs("\t", o);
+	emit_body(o, f->text);
+	fputs("\n", o);
+	for (unsigned i = 0; i < nout; i++)
+		emit_store(o, i, letter_reg(f->outs[i]));
+	fputs("\tret;\n}\n", o);
+}
+
+static char *suite_text(const struct suite *s, size_t *bytes)
+{
+	char *text = NULL;
+	FILE *o = open_memstream(&text, bytes);
+
+	fprintf(o, ".version 9.0\n.target %s\n.address_size 64\n", s->target);
+	for (unsigned i = 0; i < s->n; i++)
+		emit_kernel(o, &s->forms[i], i);
+	fclose(o);
+	return text;
+}
+
+int suite_emit(struct suite *s, const char *path)
+{
+	size_t bytes;
+	char *text = suite_text(s, &bytes);
+	FILE *o = fopen(path, "w");
+
+	if (o) {
+		fwrite(text, 1, bytes, o);
+		fclose(o);
+	}
+	free(text);
+	return o ? 0 : -1;
+}
+
+struct machine {
+	const struct device_ops *ops;
+	struct device *dev;
+	struct ptx_module *module;
+	struct dev_module *loaded;
+	uint64_t *symbols;
+	uint64_t *in, *out;
+	struct want *want;
+};
+
+static void drop_text(void *ctx, const char *text, size_t bytes)
+{
+	(void)ctx;
+	(void)text;
+	(void)bytes;
+}
+
+static uint64_t no_heap(void *ctx, uint64_t bytes)
+{
+	(void)ctx;
+	(void)bytes;
+	return 0;
+}
+
+static int no_free(void *ctx, uint64_t addr)
+{
+	(void)ctx;
+	(void)addr;
+	return 0;
+}
+
+static const struct dev_host host = {NULL, drop_text, no_heap, no_free};
+
+static int map_buffer(struct machine *m, uint64_t addr, struct diag *d)
+{
+	struct dev_mem *mem;
+	int rc = m->ops->mem_create(m->dev, BUFFER_BYTES, &mem, d);
+
+	return rc ? rc : m->ops->map(m->dev, addr, BUFFER_BYTES, mem, 0, false, d);
+}
+
+/* Addresses in initialisers: of variables only. */
+static int relocate(struct machine *m, struct diag *d)
+{
+	struct ptx_module *mod = m->module;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < mod->nsymbols; i++)
+		for (uint32_t k = 0; k < mod->symbols[i]->nrelocs && !rc; k++) {
+			const struct ptx_reloc *r = &mod->symbols[i]->relocs[k];
+			uint64_t v = (m->symbols[r->symbol] + (uint64_t)r->addend) >> r->shift;
+
+			if (!r->is_func && m->symbols[i])
+				rc = m->ops->write(m->dev, m->symbols[i] + r->offset, &v, r->bytes, d);
+		}
+	return rc;
+}
+
+static int place_symbols(struct machine *m, struct diag *d)
+{
+	struct ptx_module *mod = m->module;
+	uint64_t at = GLOBALS_BASE;
+	int rc = 0;
+
+	m->symbols = calloc(mod->nsymbols + 1, sizeof(*m->symbols));
+	for (uint32_t i = 0; i < mod->nsymbols && !rc; i++) {
+		struct ptx_symbol *y = mod->symbols[i];
+
+		if (y->space != PTX_SPACE_GLOBAL && y->space != PTX_SPACE_CONST)
+			continue;
+		at = (at + 255) / 256 * 256;
+		m->symbols[i] = at;
+		if (y->init)
+			rc = m->ops->write(m->dev, at, y->init, y->size, d);
+		else if (y->size)
+			rc = m->ops->fill(m->dev, at, 0, 1, y->size, d);
+		at += y->size;
+	}
+	return rc ? rc : relocate(m, d);
+}
+
+static int machine_open(struct machine *m, const struct suite *s, struct diag *d)
+{
+	struct dev_module_env env;
+	size_t bytes;
+	char *text = suite_text(s, &bytes);
+	int rc;
+
+	m->ops = &device_interp;
+	rc = m->ops->open(&m->dev, 0, NULL, &host, d);
+	if (rc)
+		goto out;
+	rc = map_buffer(m, INPUT_BASE, d);
+	if (!rc)
+		rc = map_buffer(m, OUTPUT_BASE, d);
+	if (!rc)
+		rc = map_buffer(m, GLOBALS_BASE, d);
+	if (rc)
+		goto out;
+	m->module = ptx_module_parse(text, bytes, s->name, d);
+	if (!m->module) {
+		rc = d->code;
+		goto out;
+	}
+	for (uint32_t i = 0; i < m->module->nerrors && i < 10; i++)
+		printf("  module %s: %s: %s\n", s->name, m->module->errors[i].where,
+		       m->module->errors[i].what);
+	rc = place_symbols(m, d);
+	env.symbol_addr = m->symbols;
+	env.nsymbols = m->module->nsymbols;
+	if (!rc)
+		rc = m->ops->module_load(m->dev, m->module, &env, &m->loaded, d);
+	m->in = malloc(BUFFER_BYTES);
+	m->out = malloc(BUFFER_BYTES);
+	m->want = malloc(BUFFER_BYTES / 8 * sizeof(*m->want));
+out:
+	free(text);
+	return rc;
+}
+
+static void machine_close(struct machine *m)
+{
+	if (m->loaded)
+		m->ops->module_unload(m->dev, m->loaded);
+	if (m->module)
+		ptx_module_free(m->module);
+	if (m->dev)
+		m->ops->close(m->dev);
+	free(m->symbols);
+	free(m->in);
+	free(m->out);
+	free(m->want);
+}
+
+/* Does one element of a result satisfy what is wanted? Bits above the element are zero in both. */
+static bool element_ok(const struct want *w, enum float_format fmt, uint64_t got, uint64_t bits,
+		       uint64_t mask)
+{
+	if (w->kind == WANT_ZERO && fmt != FORMAT_NONE && is_zero(fmt, bits))
+		return is_zero(fmt, got);
+	if (w->kind != WANT_CANONICAL && fmt != FORMAT_NONE && is_nan(fmt, bits))
+		return is_nan(fmt, got);
+	return (got & mask) == (bits & mask);
+}
+
+static bool range_ok(const struct want *w, enum float_format fmt, uint64_t got)
+{
+	double v;
+
+	if (is_nan(fmt, got))
+		return false;
+	v = to_double(fmt, got);
+	return v >= w->lo && v <= w->hi;
+}
+
+static bool result_ok(char letter, const struct want *w, uint64_t got)
+{
+	enum float_format fmt = letter_format(letter);
+	unsigned bits = letter_bits(letter), step;
+
+	if (letter_reg(letter) == 'p')
+		bits = 32;
+	/* The rest of the cell must be as it was. */
+	for (unsigned b = bits; b < 64; b += 8)
+		if ((got >> b & 0xff) != PATTERN)
+			return false;
+	if (w->kind == WANT_ANY)
+		return true;
+	got = low_bits(got, bits);
+	if (w->kind == WANT_RANGE)
+		return range_ok(w, fmt, got);
+	step = fmt == FORMAT_NONE ? bits : format_info(fmt)->bits;
+	for (unsigned at = 0; at < bits; at += step)
+		if (!element_ok(w, fmt, low_bits(got >> at, step), low_bits(w->bits >> at, step),
+				low_bits(w->mask >> at, step)))
+			return false;
+	return true;
+}
+
+static unsigned volume(const unsigned *d)
+{
+	return d[0] * d[1] * d[2];
+}
+
+/* Threads that gref judges together. */
+static unsigned group_size(const struct form *f)
+{
+	if (f->dims[0])
+		return volume(f->dims) * volume(f->dims + 3);
+	return f->block ? f->block : 32;
+}
+
+static void fill_inputs(struct machine *m, const struct form *f, unsigned total)
+{
+	unsigned nin = (unsigned)strlen(f->ins), nout = (unsigned)strlen(f->outs), block = group_size(f);
+
+	for (unsigned t = 0; t < total; t++) {
+		if (f->fill)
+			f->fill(f, t, m->in + (size_t)t * nin);
+		else
+			values_of(f->ins, t, total, m->in + (size_t)t * nin);
+	}
+	for (unsigned i = 0; i < total * nout; i++)
+		m->want[i] = (struct want){.mask = UINT64_MAX};
+	for (unsigned t = 0; f->ref && t < total; t++)
+		f->ref(f, m->in + (size_t)t * nin, m->want + (size_t)t * nout);
+	for (unsigned t = 0; f->gref && t < total; t += block)
+		f->gref(f, m->in + (size_t)t * nin, m->want + (size_t)t * nout);
+}
+
+static int launch(struct machine *m, struct dev_kernel *k, const struct form *f, unsigned total, char *why,
+		  size_t bytes)
+{
+	static uint64_t launch_id;
+	uint64_t params[2] = {INPUT_BASE, OUTPUT_BASE};
+	unsigned block = group_size(f);
+	struct dev_launch l = {.kernel = k,
+			       .grid = {total / block, 1, 1},
+			       .block = {block, 1, 1},
+			       .params = params,
+			       .param_bytes = sizeof(params),
+			       .launch_id = ++launch_id};
+	if (f->dims[0]) {
+		memcpy(l.block, f->dims, sizeof(l.block));
+		memcpy(l.grid, f->dims + 3, sizeof(l.grid));
+	}
+	struct dev_fault fault;
+	struct diag d = DIAG_INIT;
+	size_t in_bytes = total * strlen(f->ins) * 8, out_bytes = total * strlen(f->outs) * 8;
+
+	memset(&fault, 0, sizeof(fault));
+	memset(m->out, PATTERN, out_bytes);
+	if ((in_bytes && m->ops->write(m->dev, INPUT_BASE, m->in, in_bytes, &d)) ||
+	    m->ops->write(m->dev, OUTPUT_BASE, m->out, out_bytes, &d)) {
+		snprintf(why, bytes, "write: %s", d.what);
+		return -1;
+	}
+	if (m->ops->launch(m->dev, &l, &fault)) {
+		snprintf(why, bytes, "fault: %s", fault.message);
+		return -1;
+	}
+	if (m->ops->read(m->dev, m->out, OUTPUT_BASE, out_bytes, &d)) {
+		snprintf(why, bytes, "read: %s", d.what);
+		return -1;
+	}
+	return 0;
+}
+
+static void describe(char *why, size_t bytes, const struct machine *m, const struct form *f, unsigned cell)
+{
+	unsigned nin = (unsigned)strlen(f->ins), nout = (unsigned)strlen(f->outs), t = cell / nout;
+	const struct want *w = &m->want[cell];
+	FILE *o = fmemopen(why, bytes, "w");
+
+	fprintf(o, "thread %u in", t);
+	for (unsigned i = 0; i < nin; i++)
+		fprintf(o, " %#llx", (unsigned long long)m->in[t * nin + i]);
+	fprintf(o, " out%u got %#llx", cell % nout, (unsigned long long)m->out[cell]);
+	if (w->kind == WANT_RANGE)
+		fprintf(o, " (%.17g) expected %.17g .. %.17g",
+			to_double(letter_format(f->outs[cell % nout]),
+				  low_bits(m->out[cell], letter_bits(f->outs[cell % nout]))),
+			w->lo, w->hi);
+	else
+		fprintf(o, " expected %#llx", (unsigned long long)w->bits);
+	fclose(o);
+}
+
+/* 0 passed, 1 failed. */
+static int compare(const struct machine *m, const struct form *f, unsigned total, char *why, size_t bytes)
+{
+	unsigned nout = (unsigned)strlen(f->outs), bad = 0, first = 0, pinned = 0;
+
+	for (unsigned i = 0; i < total * nout; i++) {
+		pinned += m->want[i].kind != WANT_ANY;
+		if (result_ok(f->outs[i % nout], &m->want[i], m->out[i]))
+			continue;
+		if (!bad++)
+			first = i;
+	}
+	if (!pinned) {
+		snprintf(why, bytes, "no result was pinned down: the form tests nothing");
+		return 1;
+	}
+	if (!bad)
+		return 0;
+	int n = snprintf(why, bytes, "%u of %u results; ", bad, total * nout);
+
+	describe(why + n, bytes - (size_t)n, m, f, first);
+	return 1;
+}
+
+static void form_run(struct machine *m, const struct form *f, unsigned index, struct tally *t)
+{
+	struct diag d = DIAG_INIT;
+	struct dev_kernel *k;
+	char name[16], why[1024] = "";
+	unsigned total = f->fill ? f->ntuples : values_count(f->ins), block = group_size(f);
+	int rc;
+
+	total = (total + block - 1) / block * block;
+	snprintf(name, sizeof(name), "k%u", index);
+	rc = m->ops->kernel_get(m->dev, m->loaded, name, &k, &d);
+	if (rc == CUTRACE_ENOTSUP) {
+		t->refused++;
+		printf("refused %s: %s\n", f->name, d.what);
+		return;
+	}
+	if (rc)
+		snprintf(why, sizeof(why), "kernel: %s: %s", d.where, d.what);
+	if (!rc) {
+		fill_inputs(m, f, total);
+		rc = launch(m, k, f, total, why, sizeof(why));
+	}
+	if (!rc)
+		rc = compare(m, f, total, why, sizeof(why));
+	t->passed += !rc;
+	t->failed += !!rc;
+	if (rc)
+		printf("FAILED  %s: %s\n", f->name, why);
+	else
+		printf("ok      %s\n", f->name);
+}
+
+void suite_run(struct suite *s, const char *filter, struct tally *t)
+{
+	struct machine m = {0};
+	struct diag d = DIAG_INIT;
+
+	if (machine_open(&m, s, &d)) {
+		printf("FAILED  suite %s: %s: %s\n", s->name, d.where, d.what);
+		t->failed++;
+		machine_close(&m);
+		return;
+	}
+	for (unsigned i = 0; i < s->n; i++)
+		if (!filter || strstr(s->forms[i].name, filter))
+			form_run(&m, &s->forms[i], i, t);
+	machine_close(&m);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_ptx_isa [FILTER]: runs every form, one line each, and counts. `test_ptx_isa --emit DIR` writes the
+ * modules as PTX instead, so that another assembler can judge their syntax.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "form.h"
+
+static const struct part {
+	const char *name, *target;
+	void (*forms)(struct suite *s);
+} parts[] = {
+	{"integer", "sm_90", forms_integer}, {"bits", "sm_90", forms_bits},
+	{"carry", "sm_90", forms_carry},     {"compare", "sm_90", forms_compare},
+	{"float", "sm_90", forms_float},     {"half", "sm_90", forms_half},
+	{"convert", "sm_90", forms_convert}, {"narrow", "sm_90", forms_narrow},
+	{"approx", "sm_90", forms_approx},   {"warp", "sm_90", forms_warp},
+	{"atomic", "sm_90", forms_atomic},   {"memory", "sm_90", forms_memory},
+	{"control", "sm_90", forms_control}, {"blackwell", "sm_100a", forms_blackwell},
+};
+#define NPARTS (sizeof(parts) / sizeof(parts[0]))
+
+static const char *filter;
+static struct tally total;
+
+static void part_test(void **state)
+{
+	const struct part *p = *state;
+	struct suite s = {.name = p->name, .target = p->target};
+	struct tally t = {0};
+
+	p->forms(&s);
+	suite_run(&s, filter, &t);
+	printf("%s: %u forms passed, %u failed, %u refused\n", p->name, t.passed, t.failed, t.refused);
+	total.passed += t.passed;
+	total.failed += t.failed;
+	total.refused += t.refused;
+	assert_int_equal(t.failed, 0);
+}
+
+static int emit_all(const char *dir)
+{
+	char path[512];
+
+	for (size_t i = 0; i < NPARTS; i++) {
+		struct suite s = {.name = parts[i].name, .target = parts[i].target};
+
+		parts[i].forms(&s);
+		snprintf(path, sizeof(path), "%s/%s.ptx", dir, s.name);
+		if (suite_emit(&s, path)) {
+			perror(path);
+			return 2;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct CMUnitTest tests[NPARTS];
+	int rc;
+
+	if (argc == 3 && !strcmp(argv[1], "--emit"))
+		return emit_all(argv[2]);
+	filter = argc > 1 ? argv[1] : NULL;
+	for (size_t i = 0; i < NPARTS; i++)
+		tests[i] = (struct CMUnitTest){parts[i].name, part_test, NULL, NULL, (void *)&parts[i]};
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	rc = cmocka_run_group_tests_name("ptx_isa", tests, NULL, NULL);
+	printf("%u forms passed, %u failed, %u refused\n", total.passed, total.failed, total.refused);
+	return rc;
+}
