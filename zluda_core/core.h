@@ -308,6 +308,7 @@ struct op {
 	struct queue *queue;
 	uint64_t seq;
 	bool by_caller; /* the thread that enqueued it runs it: no hand-over for synchronous calls */
+	bool own_thread; /* never run by a thread that waits: code of the program */
 	bool always;    /* runs in a failed context too */
 	bool running;
 	unsigned ndeps, deps_size;

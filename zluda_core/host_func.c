@@ -43,6 +43,7 @@ static CUresult add(CUstream handle, CUhostFn fn, CUstreamCallback callback, voi
 	op = op_new(sizeof(*op), run_host);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	op->op.own_thread = true;
 	op->op.always = true; /* a callback learns the error; run_host skips functions itself */
 	op->fn = fn;
 	op->callback = callback;

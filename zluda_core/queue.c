@@ -37,6 +37,8 @@ static struct {
 	pthread_cond_t work, done;
 	struct queue *active, **active_tail;
 	unsigned workers, idle;
+	unsigned waking;   /* idle workers that were signalled and have not looked yet */
+	unsigned starting; /* new ones that have not looked yet */
 } qs = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER,
@@ -191,16 +193,17 @@ static void wake_workers(void)
 	pthread_t thread;
 
 	find_ready(&ready);
-	if (!ready)
+	for (; ready > qs.waking + qs.starting && qs.idle > qs.waking; qs.waking++)
+		pthread_cond_signal(&qs.work);
+	if (ready <= qs.waking + qs.starting)
 		return;
-	if (qs.idle)
-		pthread_cond_broadcast(&qs.work);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	for (unsigned i = qs.idle; i < ready && qs.workers < MAX_WORKERS; i++) {
+	while (ready > qs.waking + qs.starting && qs.workers < MAX_WORKERS) {
 		if (pthread_create(&thread, &attr, worker, NULL))
 			break;
 		qs.workers++;
+		qs.starting++;
 	}
 	pthread_attr_destroy(&attr);
 }
@@ -280,23 +283,39 @@ static void complete_locked(struct op *op)
 	unref_locked(q);
 }
 
+/* Runs `op`, which is ready; the lock is held before and after. */
+static void execute_locked(struct op *op)
+{
+	op->running = true;
+	pthread_mutex_unlock(&qs.lock);
+	run_op(op);
+	pthread_mutex_lock(&qs.lock);
+	complete_locked(op);
+	pthread_mutex_unlock(&qs.lock);
+	op_free(op);
+	pthread_mutex_lock(&qs.lock);
+}
+
+/* A thread that waits for q runs what is ready in it instead of waiting for a worker to wake up. */
+static void wait_locked(struct queue *q)
+{
+	if (q->head && !q->head->by_caller && !q->head->own_thread && is_ready(q->head))
+		execute_locked(q->head);
+	else
+		pthread_cond_wait(&qs.done, &qs.lock);
+}
+
 static void *worker(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&qs.lock);
+	qs.starting--;
 	for (;;) {
 		unsigned ready;
 		struct op *op = find_ready(&ready);
 
 		if (op) {
-			op->running = true;
-			pthread_mutex_unlock(&qs.lock);
-			run_op(op);
-			pthread_mutex_lock(&qs.lock);
-			complete_locked(op);
-			pthread_mutex_unlock(&qs.lock);
-			op_free(op);
-			pthread_mutex_lock(&qs.lock);
+			execute_locked(op);
 			continue;
 		}
 		struct timespec until;
@@ -306,6 +325,7 @@ static void *worker(void *arg)
 		qs.idle++;
 		int timed_out = pthread_cond_timedwait(&qs.work, &qs.lock, &until);
 		qs.idle--;
+		qs.waking -= qs.waking > 0;
 		if (timed_out && !find_ready(&ready))
 			break;
 	}
@@ -334,7 +354,7 @@ CUresult queue_run(struct queue *q, struct op *op)
 	pthread_mutex_lock(&qs.lock);
 	submit_locked(q, op);
 	while (!is_ready(op))
-		pthread_cond_wait(&qs.done, &qs.lock);
+		wait_locked(q);
 	op->running = true;
 	pthread_mutex_unlock(&qs.lock);
 	r = run_op(op);
@@ -352,7 +372,7 @@ void queue_wait(struct queue *q, uint64_t seq)
 	pthread_mutex_lock(&qs.lock);
 	q->refs++;
 	while (q->completed < seq)
-		pthread_cond_wait(&qs.done, &qs.lock);
+		wait_locked(q);
 	unref_locked(q);
 	pthread_mutex_unlock(&qs.lock);
 }
@@ -440,7 +460,7 @@ void context_queues_wait(struct context *ctx)
 		struct op_dep *d = &waits.deps[waits.ndeps - 1];
 
 		if (d->queue->completed < d->seq) {
-			pthread_cond_wait(&qs.done, &qs.lock);
+			wait_locked(d->queue);
 			continue;
 		}
 		unref_locked(d->queue);

@@ -16,17 +16,30 @@ struct memop {
 	unsigned width, flags; /* bytes */
 };
 
+/* The word itself where the device lets the host see it: loads and stores are then atomic, as the program
+ * expects. */
+static void *word(const struct memop *m)
+{
+	const struct device_ops *ops;
+
+	if (m->place.is_host)
+		return m->place.host;
+	ops = m->place.gpu->ops;
+	return ops->host_view ? ops->host_view(m->place.gpu->dev, m->place.addr, m->width) : NULL;
+}
+
 static CUresult load(const struct memop *m, uint64_t *value)
 {
+	void *p = word(m);
+
 	*value = 0;
-	if (m->place.is_host) {
-		if (m->width == 4)
-			*value = __atomic_load_n((uint32_t *)m->place.host, __ATOMIC_ACQUIRE);
-		else
-			*value = __atomic_load_n((uint64_t *)m->place.host, __ATOMIC_ACQUIRE);
-		return CUDA_SUCCESS;
-	}
-	return memory_read(m->place.gpu, value, m->place.addr, m->width);
+	if (!p)
+		return memory_read(m->place.gpu, value, m->place.addr, m->width);
+	if (m->width == 4)
+		*value = __atomic_load_n((uint32_t *)p, __ATOMIC_ACQUIRE);
+	else
+		*value = __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE);
+	return CUDA_SUCCESS;
 }
 
 static bool satisfied(const struct memop *m, uint64_t value)
@@ -64,13 +77,14 @@ static CUresult run_wait(struct op *op)
 static CUresult run_write(struct op *op)
 {
 	struct memop *m = (struct memop *)op;
+	void *p = word(m);
 
-	if (!m->place.is_host)
+	if (!p)
 		return memory_write(m->place.gpu, m->place.addr, &m->value, m->width);
 	if (m->width == 4)
-		__atomic_store_n((uint32_t *)m->place.host, (uint32_t)m->value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint32_t *)p, (uint32_t)m->value, __ATOMIC_RELEASE);
 	else
-		__atomic_store_n((uint64_t *)m->place.host, m->value, __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)p, m->value, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
 }
 

@@ -5,6 +5,10 @@
 # usage: nvcc_programs.sh NVCC SOURCE_DIR LIBRARY_DIR WORK_DIR
 set -eu
 nvcc=$1 source=$2 library=$3 work=$4/nvcc_programs
+if grep -q libasan "$library/libcuda.so.1" || grep -q libtsan "$library/libcuda.so.1"; then
+	echo "skipped: a program of nvcc can't load a library with a sanitizer"
+	exit 77
+fi
 mkdir -p "$work"
 status=0
 
