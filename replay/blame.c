@@ -36,31 +36,13 @@ static bool collect_watched(struct engine *e)
 	row.line = hit.line;
 	memcpy(row.block, hit.block, sizeof(row.block));
 	memcpy(row.thread, hit.thread, sizeof(row.thread));
-	if (e->blame->launch && call && call != e->blame->launch)
-		row.note = "the last store to this element was in another launch than the one blamed";
+	if (e->blame->by_hash && call != e->blame->launch)
+		row.note = "not in the launch after which the buffer first differed";
 	result_store(e->out, &row);
 	return true;
 }
 
 /* ---- by analysis -------------------------------------------------------- */
-
-static struct ptx_module *parse_kernel(struct engine *e, const struct trace_kernel *k)
-{
-	const struct trace_module *m = plan_module(e, k->module);
-	const struct trace_image *image;
-	struct ptx_module *ptx;
-	struct diag d = DIAG_INIT;
-	size_t bytes = 0;
-	char *text;
-
-	while (m && !m->image && m->parent)
-		m = plan_module(e, m->parent);
-	image = m ? trace_image(e->trace, m->image) : NULL;
-	text = image && image->ptx ? trace_buffer_load(e->trace, image->ptx, &bytes, &d) : NULL;
-	ptx = text ? ptx_module_parse(text, bytes, "recorded.ptx", &d) : NULL;
-	free(text);
-	return ptx;
-}
 
 /* Parameter of the launch through which the element was reached: the one whose value lies in its allocation.
  */
@@ -138,11 +120,9 @@ static void collect_by_analysis(struct engine *e)
 		none(e, "no recorded launch is known to have written it");
 		return;
 	}
-	m = parse_kernel(e, k);
-	f = m ? ptx_func_find(m, k->name) : NULL;
-	if (!f || ptx_func_build(m, f) || !list_stores(e, m, f, k))
+	f = recorded_ptx_func(e, k, &m);
+	if (!f || !list_stores(e, m, f, k))
 		none(e, m ? "its PTX shows no store to global memory" : "the trace has no PTX of the kernel");
-	ptx_module_free(m);
 }
 
 void blame_collect(struct engine *e)

@@ -117,9 +117,17 @@ static void describe_first(struct engine *e, const struct elem_type *t, const st
 	elem_format(t, v->r.got, v->got, sizeof(v->got));
 }
 
+/* As the kernels load and store it; where that is not known, words, which most data consists of. */
+static const struct elem_type *element_type(const struct binding *b)
+{
+	bool words = b->bytes % 4 == 0 && b->device_address % 4 == 0;
+
+	return elem_type_find(b->elem_type[0] ? b->elem_type : words ? "b32" : "b8");
+}
+
 void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b)
 {
-	const struct elem_type *t = elem_type_find(b->elem_type[0] ? b->elem_type : NULL);
+	const struct elem_type *t = element_type(b);
 	struct verdict v = {.call = call,
 			    .kind = "copy",
 			    .func = func,

@@ -162,7 +162,8 @@ static int finish(struct session *s)
 	if (!result_open(&db, s->result_path, false, &s->error)) {
 		status = report_status(result_sqlite(db));
 		print_report(s->opt, result_sqlite(db));
-		if (status == REPLAY_COULD_NOT && (s->opt->quiet || s->opt->json))
+		/* The reason is on stderr too, unless the user has just read it. */
+		if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !isatty(STDOUT_FILENO)))
 			report_reasons(result_sqlite(db), stderr);
 		result_close(db);
 	} else {

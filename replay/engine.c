@@ -61,6 +61,7 @@ void engine_free(struct engine *e)
 	free(e->reasons);
 	free(e->scratch);
 	free_images(e);
+	recorded_ptx_free(e);
 	plan_free(e);
 	driver_close(&e->drv);
 	if (e->trace)

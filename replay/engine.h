@@ -7,6 +7,7 @@
  * what came back handles.c    recorded handle -> live handle; addresses.c recorded address -> live address
  *   allocs.c     calls that make or free memory; vmm.c recorded addresses on drivers that only take hints
  *   modules.c, launches.c, transfers.c   calls with payload
+ *   recorded_ptx.c what the recorded PTX tells
  *   check.c      recorded results against live ones; result.c the result database; blame.c which PTX line
  * stored it Nothing in here prints.
  */
@@ -21,6 +22,7 @@
 #include "api/api.h"
 #include "base/arena.h"
 #include "base/diag.h"
+#include "ptx/ir.h"
 #include "replay/driver.h"
 #include "replay/map.h"
 #include "replay/replay.h"
@@ -270,6 +272,7 @@ struct blame_request {
 	uint64_t verdict, live;   /* row; address of the element here */
 	unsigned bytes;           /* of the element */
 	uint64_t stop_at;         /* last call to issue */
+	bool by_hash;             /* launch is the first after which a hash differed */
 	uint64_t launch, address; /* as the trace names them, for the analysis */
 };
 
@@ -297,7 +300,10 @@ struct engine {
 	struct map missing_modules; /* creating call -> index into reasons */
 	char **reasons;
 	size_t nreasons;
-	struct map image_copies; /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
+	struct map ptx_modules;      /* PTX buffer -> parsed module, 0 = it can't be */
+	struct map writes_variables; /* kernel -> whether it may store to variables of its module */
+	struct map variable_writers; /* module -> last launch that may have written its variables */
+	struct map image_copies;     /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
 	struct pending *pending;
 	size_t pending_bytes;
 	unsigned capturing; /* streams in capture: nothing may be freed or checked */
@@ -331,6 +337,7 @@ const struct trace_module *plan_module(struct engine *e, uint64_t id);
 /* Names and recorded addresses of the variables that the program asked for of the module that call loaded;
  * both arrays are malloc'ed, the names live as long as the engine. */
 unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***names, uint64_t **addresses);
+const char *plan_global_name(struct engine *e, uint64_t address); /* NULL */
 bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device);
 const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, uint64_t base);
 
@@ -350,6 +357,12 @@ int report_status(struct sqlite3 *db);
 void report_text(struct sqlite3 *db, FILE *out, bool verbose);
 void report_json(struct sqlite3 *db, FILE *out);
 void report_reasons(struct sqlite3 *db, FILE *out); /* why nothing can be said */
+
+/* recorded_ptx.c */
+struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *k, struct ptx_module **m);
+void recorded_ptx_note_launch(struct engine *e, uint64_t call, const struct trace_kernel *k);
+void recorded_ptx_describe_variable(struct engine *e, struct address_range *r);
+void recorded_ptx_free(struct engine *e);
 
 /* blame.c: after a run that stopped at the element's last launch or copy. */
 void blame_arm(struct engine *e);

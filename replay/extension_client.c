@@ -95,6 +95,9 @@ bool extension_watch_result(struct engine *e, struct extension_hit *out)
 	out->line = hit.line;
 	snprintf(out->kernel, sizeof(out->kernel), "%s", hit.kernel);
 	snprintf(out->text, sizeof(out->text), "%s", hit.ptx);
+	for (char *t = out->text; *t; t++)
+		if (*t == '\t') /* clang writes tabs between operation and operands */
+			*t = ' ';
 	snprintf(out->source, sizeof(out->source), "%s", hit.source);
 	memcpy(out->block, hit.block, sizeof(out->block));
 	memcpy(out->thread, hit.thread, sizeof(out->thread));

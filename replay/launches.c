@@ -164,6 +164,7 @@ static void after_launch(struct engine *e, struct call *c, const struct trace_la
 	e->counts.launches++;
 	e->last_launch = c->rec->id;
 	e->last_kernel = l->kernel;
+	recorded_ptx_note_launch(e, c->rec->id, l->kernel ? trace_kernel(e->trace, l->kernel) : NULL);
 	map_set(&e->launch_ids, id ? id : e->counts.launches, c->rec->id);
 }
 

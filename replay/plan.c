@@ -141,6 +141,14 @@ unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***nam
 	return n;
 }
 
+const char *plan_global_name(struct engine *e, uint64_t address)
+{
+	for (size_t i = 0; i < e->nglobals; i++)
+		if (e->globals[i].address == address)
+			return e->globals[i].name;
+	return NULL;
+}
+
 /* ------------------------------------------------------------------------- */
 
 int plan_make(struct engine *e, struct diag *d)

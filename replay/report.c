@@ -277,7 +277,7 @@ static void print_element(sqlite3_stmt *v, FILE *out)
 		integer(v, V_FIRST), text(v, V_ELEM), integer(v, V_OFFSET), text(v, V_WANT), text(v, V_GOT));
 	fprintf(out, "  counts   %" PRId64 " of %" PRId64 " elements differ; largest difference ",
 		integer(v, V_DIFFERING), integer(v, V_ELEMENTS));
-	if (has(v, V_ULP))
+	if (has(v, V_ULP) && strstr(text(v, V_ELEM), "f"))
 		fprintf(out, "%" PRIu64 " ulp, ", (uint64_t)integer(v, V_ULP));
 	fprintf(out, "%.6g absolute, %.6g relative\n", sqlite3_column_double(v, V_ABS),
 		sqlite3_column_double(v, V_REL));
@@ -338,44 +338,98 @@ static void print_writer(sqlite3_stmt *v, FILE *out)
 			has(v, V_KERNEL) ? text(v, V_KERNEL) : "(unnamed)", integer(v, V_LAUNCH), role);
 }
 
-static void print_divergence(sqlite3 *db, FILE *out)
+/* The watched store knows better than the trace: several launches may write one buffer, and variables of a
+ * module are nobody's parameter. */
+static bool print_storing_kernel(sqlite3 *db, int64_t verdict, FILE *out)
 {
-	sqlite3_stmt *v = NULL, *el = NULL;
-	bool is_hash, is_copy;
+	sqlite3_stmt *st = NULL;
+	bool found;
 
-	sqlite3_prepare_v2(db, first_sql, -1, &v, NULL);
-	if (!v || sqlite3_step(v) != SQLITE_ROW) {
-		sqlite3_finalize(v);
-		return;
-	}
-	is_hash = !strcmp(text(v, V_KIND), "hash");
-	is_copy = !strcmp(text(v, V_KIND), "copy");
-	fprintf(out, "\nfirst difference: call %" PRId64 " %s, process %" PRId64 "\n", integer(v, V_CALL),
-		text(v, V_FUNC), integer(v, V_PROCESS));
+	sqlite3_prepare_v2(db,
+			   "SELECT kernel_name, launch FROM store WHERE verdict = ? AND how = 'watched' AND "
+			   "kernel_name IS NOT NULL AND launch IS NOT NULL",
+			   -1, &st, NULL);
+	sqlite3_bind_int64(st, 1, verdict);
+	found = st && sqlite3_step(st) == SQLITE_ROW;
+	if (found)
+		fprintf(out, "  kernel   %s, launch of call %" PRId64 ": stored the element last\n",
+			text(st, 0), integer(st, 1));
+	sqlite3_finalize(st);
+	return found;
+}
+
+static void print_copy(sqlite3 *db, sqlite3_stmt *v, FILE *out)
+{
+	if (!print_storing_kernel(db, integer(v, V_ID), out))
+		print_writer(v, out);
+	print_buffer(v, out);
+	print_element(v, out);
+	print_stores(db, integer(v, V_ID), out);
+}
+
+/* A hash names the launch; the element is known when a copy showed it later. */
+static void print_hash(sqlite3 *db, sqlite3_stmt *v, sqlite3_stmt *copy, FILE *out)
+{
 	print_writer(v, out);
 	print_buffer(v, out);
-	if (!is_hash && !is_copy) {
-		if (has(v, V_WANT))
-			fprintf(out, "  result   recorded %s, here %s\n", text(v, V_WANT), text(v, V_GOT));
-		fprintf(out, "  what     %s\n", text(v, V_NOTE));
-	}
-	if (is_copy) {
-		print_element(v, out);
+	if (!copy) {
+		fprintf(out,
+			"  element  not known: after launches only hashes are recorded, and no copy showed a "
+			"difference\n");
 		print_stores(db, integer(v, V_ID), out);
+		return;
 	}
-	sqlite3_prepare_v2(db, element_sql, -1, &el, NULL);
-	if (!is_copy && el && sqlite3_step(el) == SQLITE_ROW) {
-		fprintf(out, "  shown by call %" PRId64 " %s\n", integer(el, V_CALL), text(el, V_FUNC));
-		if (integer(el, V_BASE) != integer(v, V_BASE))
-			print_buffer(el, out);
-		print_element(el, out);
-		print_stores(db, integer(el, V_ID), out);
-	} else if (is_hash) {
-		fprintf(out, "  element  not known: after launches only hashes are recorded, and no copy "
-			     "showed the buffer\n");
-		print_stores(db, integer(v, V_ID), out);
+	fprintf(out, "  shown by call %" PRId64 " %s\n", integer(copy, V_CALL), text(copy, V_FUNC));
+	if (integer(copy, V_BASE) != integer(v, V_BASE))
+		print_buffer(copy, out);
+	print_element(copy, out);
+	print_stores(db, integer(copy, V_ID), out);
+}
+
+static void print_other(sqlite3_stmt *v, FILE *out)
+{
+	print_writer(v, out);
+	print_buffer(v, out);
+	if (has(v, V_WANT))
+		fprintf(out, "  result   recorded %s, here %s\n", text(v, V_WANT), text(v, V_GOT));
+	fprintf(out, "  what     %s\n", text(v, V_NOTE));
+}
+
+static sqlite3_stmt *first_row(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		return st;
+	sqlite3_finalize(st);
+	return NULL;
+}
+
+static void print_header(const char *what, sqlite3_stmt *v, FILE *out)
+{
+	fprintf(out, "\n%s: call %" PRId64 " %s, process %" PRId64 "\n", what, integer(v, V_CALL),
+		text(v, V_FUNC), integer(v, V_PROCESS));
+}
+
+static void print_divergence(sqlite3 *db, FILE *out)
+{
+	sqlite3_stmt *v = first_row(db, first_sql), *copy = first_row(db, element_sql);
+	const char *kind = v ? text(v, V_KIND) : "";
+
+	if (v)
+		print_header("first difference", v, out);
+	if (!strcmp(kind, "copy")) {
+		print_copy(db, v, out);
+	} else if (!strcmp(kind, "hash")) {
+		print_hash(db, v, copy, out);
+	} else if (v) {
+		print_other(v, out);
+		if (copy) {
+			print_header("first differing copy", copy, out);
+			print_copy(db, copy, out);
+		}
 	}
-	sqlite3_finalize(el);
+	sqlite3_finalize(copy);
 	sqlite3_finalize(v);
 }
 

@@ -5,6 +5,7 @@
  * proof. All of them write into one result database, from which the report is made.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -112,6 +113,8 @@ static void set_environment(const struct run *r)
 	if (r->va_base)
 		setenv("CUTRACE_VA_BASE", r->va_base, 1);
 	setenv("CUTRACE_DETERMINISTIC", "1", 0);
+	if (r->blame) /* one launch after the other: the device's launch numbers are then ours */
+		setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
 	unsetenv("LD_AUDIT"); /* a recorder around the replayer is for the replayer, not for what it forks */
 }
 
@@ -139,6 +142,17 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 	return 0;
 }
 
+/* What kernels print is not part of the report: shown on stderr when asked for. */
+static void divert_output(const struct run *r)
+{
+	int fd = r->s->opt->verbose && !r->blame ? dup(STDERR_FILENO) : open("/dev/null", O_WRONLY);
+
+	if (fd < 0)
+		return;
+	dup2(fd, STDOUT_FILENO);
+	close(fd);
+}
+
 /* In the child. Problems are handed to the parent as a diagnostic row where the database works, else on
  * stderr. */
 static int child(const struct run *r)
@@ -150,6 +164,7 @@ static int child(const struct run *r)
 	if (!e)
 		return REPLAY_COULD_NOT;
 	set_environment(r);
+	divert_output(r);
 	e->opt = r->s->opt;
 	e->process = r->process;
 	e->pass = r->pass;
@@ -317,6 +332,7 @@ static bool read_request(sqlite3 *db, const char *sql, struct blame_request *b, 
 		b->stop_at = (uint64_t)sqlite3_column_int64(st, 4);
 		b->launch = (uint64_t)sqlite3_column_int64(st, 5);
 		b->bytes = elem_type_find(elem)->bytes;
+		b->by_hash = sqlite3_column_int(st, 7);
 		found = true;
 	}
 	sqlite3_finalize(st);
@@ -329,14 +345,14 @@ static void find_store(struct session *s)
 {
 	static const char with_element[] =
 		"SELECT c.process, c.id, c.live, c.address, coalesce(h.call, c.call), coalesce(h.launch, "
-		"c.launch), c.elem_type"
+		"c.launch), c.elem_type, h.id IS NOT NULL"
 		" FROM verdict c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
 		"'hash' AND"
 		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
 		"  c.address < base + bytes AND call < c.call)"
 		" WHERE c.kind = 'copy' AND c.grade = 'differs' AND c.pass = 1 ORDER BY c.id LIMIT 1";
 	static const char hash_only[] =
-		"SELECT process, id, NULL, address, call, launch, elem_type FROM verdict"
+		"SELECT process, id, NULL, address, call, launch, elem_type, 1 FROM verdict"
 		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY id LIMIT 1";
 	struct blame_request b;
 	struct run r = {.s = s, .pass = 1, .blame = &b};
@@ -351,6 +367,54 @@ static void find_store(struct session *s)
 	result_close(db);
 	if (found)
 		run_process(&r);
+}
+
+/* ---- injected faults ----------------------------------------------------- */
+
+/* A misspelt injection must not look like one that no result shows. */
+static int check_injection(struct session *s)
+{
+	const char *colon = strchr(s->opt->inject, ':');
+	struct trace *t;
+	sqlite3_stmt *st = NULL;
+	bool launched = false;
+	int rc = trace_open(&t, s->opt->trace_path, &s->error);
+
+	if (rc)
+		return rc;
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT EXISTS (SELECT 1 FROM launch JOIN kernel ON kernel.id = launch.kernel "
+			   "WHERE name = ?)",
+			   -1, &st, NULL);
+	sqlite3_bind_text(st, 1, s->opt->inject, (int)(colon - s->opt->inject), SQLITE_STATIC);
+	if (st && sqlite3_step(st) == SQLITE_ROW)
+		launched = sqlite3_column_int(st, 0);
+	sqlite3_finalize(st);
+	trace_close(t);
+	if (launched)
+		return 0;
+	return diag_set(&s->error, CUTRACE_EINVAL, s->opt->trace_path,
+			"--inject %s: the trace launches no kernel of that name", s->opt->inject);
+}
+
+static void note_injection(struct session *s)
+{
+	struct result_db *db;
+	struct diag d = DIAG_INIT;
+	char text[512];
+
+	if (result_open(&db, s->result_path, false, &d))
+		return;
+	if (report_status(result_sqlite(db)) == REPLAY_MATCH) {
+		snprintf(text, sizeof(text),
+			 "--inject %s changed no compared result: is there an instruction on that line, is "
+			 "it executed, and does "
+			 "its result reach a buffer?",
+			 s->opt->inject);
+		result_scope(db, 0, 1);
+		result_diagnostic(db, 0, "warning", text);
+	}
+	result_close(db);
 }
 
 /* ---- two bases ---------------------------------------------------------- */
@@ -415,6 +479,8 @@ int session_run(struct session *s)
 	if (!rc && s->opt->verify_addresses && !results)
 		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
 			      strerror(errno));
+	if (!rc && s->opt->inject)
+		rc = check_injection(s);
 	if (!rc)
 		rc = choose_result_path(s);
 	if (!rc)
@@ -429,6 +495,8 @@ int session_run(struct session *s)
 		rc = verify_addresses(s, &rec, results);
 	if (!rc && !s->opt->stop_at)
 		find_store(s);
+	if (!rc && s->opt->inject)
+		note_injection(s);
 	if (results)
 		fclose(results);
 	free(rec.ids);

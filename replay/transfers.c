@@ -17,11 +17,12 @@
 
 static void bind_range(struct engine *e, struct binding *b)
 {
-	const struct address_range *r =
-		b->device_address ? addresses_find(&e->addresses, b->device_address) : NULL;
+	struct address_range *r = b->device_address ? addresses_find(&e->addresses, b->device_address) : NULL;
 
 	if (!r)
 		return;
+	if (r->owner)
+		recorded_ptx_describe_variable(e, r);
 	b->allocation = r->id;
 	b->base = r->base;
 	b->writer_call = r->writer_call;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The PTX that the trace carries, parsed on demand: for stores that a kernel's parameters don't show
+ * (variables of the module) and for the lines that may have stored an element.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+
+static const struct trace_image *image_of(struct engine *e, const struct trace_module *m)
+{
+	while (m && !m->image && m->parent && m->parent != m->id)
+		m = plan_module(e, m->parent);
+	return m ? trace_image(e->trace, m->image) : NULL;
+}
+
+static struct ptx_module *parse(struct engine *e, const struct trace_image *image)
+{
+	struct diag d = DIAG_INIT;
+	size_t bytes = 0;
+	char *text = trace_buffer_load(e->trace, image->ptx, &bytes, &d);
+	struct ptx_module *m = text ? ptx_module_parse(text, bytes, "recorded.ptx", &d) : NULL;
+
+	free(text);
+	return m;
+}
+
+/* Kept: one image usually serves many launches. A failure is kept too. */
+static struct ptx_module *module_of(struct engine *e, const struct trace_module *row)
+{
+	const struct trace_image *image = image_of(e, row);
+	struct ptx_module *m;
+	uint64_t kept;
+
+	if (!image || !image->ptx)
+		return NULL;
+	if (map_get(&e->ptx_modules, image->ptx, &kept))
+		return (struct ptx_module *)(uintptr_t)kept;
+	m = parse(e, image);
+	map_set(&e->ptx_modules, image->ptx, word(m));
+	return m;
+}
+
+struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *k, struct ptx_module **m)
+{
+	struct ptx_func *f;
+
+	*m = module_of(e, plan_module(e, k->module));
+	f = *m ? ptx_func_find(*m, k->name) : NULL;
+	return f && !ptx_func_build(*m, f) ? f : NULL;
+}
+
+void recorded_ptx_free(struct engine *e)
+{
+	for (size_t i = 0; i < e->ptx_modules.size; i++)
+		if (e->ptx_modules.slots[i].used && e->ptx_modules.slots[i].value)
+			ptx_module_free((struct ptx_module *)(uintptr_t)e->ptx_modules.slots[i].value);
+	map_free(&e->ptx_modules);
+	map_free(&e->variable_writers);
+	map_free(&e->writes_variables);
+}
+
+/* ---- variables of modules ------------------------------------------------ */
+
+static bool writes_variables(struct engine *e, const struct trace_kernel *k)
+{
+	struct ptx_module *m;
+	struct ptx_func *f;
+	uint64_t known;
+
+	if (map_get(&e->writes_variables, k->id, &known))
+		return known != 0;
+	f = recorded_ptx_func(e, k, &m);
+	known = f && !ptx_func_analyse(m, f) && f->writes_module_vars;
+	map_set(&e->writes_variables, k->id, known);
+	return known != 0;
+}
+
+static uint64_t root_of(struct engine *e, uint64_t id)
+{
+	const struct trace_module *m = plan_module(e, id);
+
+	while (m && m->parent && m->parent != m->id && plan_module(e, m->parent))
+		m = plan_module(e, m->parent);
+	return m ? m->id : 0;
+}
+
+void recorded_ptx_note_launch(struct engine *e, uint64_t call, const struct trace_kernel *k)
+{
+	/* Where nobody asked for a variable's address, no copy shows one. */
+	if (e->nglobals && k && writes_variables(e, k))
+		map_set(&e->variable_writers, root_of(e, k->module), call);
+}
+
+static const struct trace_module *owner_row(struct engine *e, const struct address_range *r)
+{
+	for (size_t i = e->nmodule_rows; i-- > 0;)
+		if (e->module_rows[i].handle == r->owner && e->module_rows[i].created <= r->created)
+			return &e->module_rows[i];
+	return NULL;
+}
+
+/* The last launch that may have written the variable, and the variable's type where it says more than
+ * "bytes". */
+void recorded_ptx_describe_variable(struct engine *e, struct address_range *r)
+{
+	const struct trace_module *row = owner_row(e, r);
+	const char *name = plan_global_name(e, r->base);
+	struct ptx_module *m;
+	struct ptx_symbol *s;
+	uint64_t call;
+	struct trace_launch l;
+
+	if (!row)
+		return;
+	if (map_get(&e->variable_writers, root_of(e, row->id), &call) && call > r->writer_call &&
+	    !trace_launch_get(e->trace, call, &l)) {
+		r->writer_call = call;
+		r->writer_kernel = l.kernel;
+	}
+	m = r->elem_type[0] || !name ? NULL : module_of(e, row);
+	s = m ? ptx_symbol_find(m, name) : NULL;
+	if (s && ptx_type_bits(s->type) > 8)
+		snprintf(r->elem_type, sizeof(r->elem_type), "%s", ptx_type_name(s->type));
+}
