@@ -95,9 +95,9 @@ static int parse_address(struct initializer *in, struct ptx_reloc *r)
 	const char *at = p->lx.p;
 	if (!lex_name(&p->lx, &name))
 		return parser_fail(p, CUTRACE_EFORMAT, at, "expected a value");
-	if (lex_is(&name, "generic") && lex_accept(&p->lx, '(')) {
-		int rc = parse_address(in, r);
+	if (!r->generic && lex_is(&name, "generic") && lex_accept(&p->lx, '(')) {
 		r->generic = true;
+		int rc = parse_address(in, r);
 		if (rc || (rc = parser_expect(p, ')')))
 			return rc;
 	} else {
