@@ -114,6 +114,7 @@ struct gpu *gpu_get(CUdevice dev); /* NULL when there is none */
 const struct cc_limits *cc_limits_find(unsigned cc);
 void gpu_apply_cc(struct gpu *gpu, unsigned cc);
 CUresult gpu_open(struct gpu *gpu, unsigned physical);
+bool gpu_uuid_name(unsigned physical, char *buf, size_t bytes); /* "GPU-..." as nvidia-smi writes it */
 CUresult result_of(int cutrace_error);
 CUresult result_of_fault(enum dev_fault_kind kind);
 
@@ -307,9 +308,9 @@ struct op {
 	struct op *next;
 	struct queue *queue;
 	uint64_t seq;
-	bool by_caller; /* the thread that enqueued it runs it: no hand-over for synchronous calls */
+	bool by_caller;  /* the thread that enqueued it runs it: no hand-over for synchronous calls */
 	bool own_thread; /* never run by a thread that waits: code of the program */
-	bool always;    /* runs in a failed context too */
+	bool always;     /* runs in a failed context too */
 	bool running;
 	unsigned ndeps, deps_size;
 	struct op_dep *deps;
@@ -444,6 +445,7 @@ int occupancy_blocks(const struct function *f, unsigned block, size_t dynamic_sh
 /* ---- print_fifo.c: output of vprintf --------------------------------------------------- */
 void print_append(void *ctx, const char *text, size_t bytes);
 void print_flush(void);
+void print_flush_try(void);
 
 /* ---- proc_address.c, export_table.c, integrity.c, md2.c ------------------------------------ */
 void *proc_find(const char *exported_name);

@@ -114,3 +114,21 @@ CUresult result_of_fault(enum dev_fault_kind kind)
 	}
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
+
+bool gpu_uuid_name(unsigned physical, char *buf, size_t bytes)
+{
+	const struct device_ops *ops = device_find(options.device);
+	const struct dev_host host = {0};
+	struct dev_props p;
+	struct device *dev;
+	const uint8_t *u = p.uuid;
+
+	if (!ops || ops->open(&dev, physical, options.device_options, &host, NULL))
+		return false;
+	ops->props(dev, &p);
+	ops->close(dev);
+	snprintf(buf, bytes, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+		 u[15]);
+	return true;
+}

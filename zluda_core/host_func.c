@@ -19,7 +19,7 @@ static CUresult run_host(struct op *op)
 	struct context *ctx = queue_context(op->queue);
 	struct thread_state *t = thread_state();
 
-	print_flush();
+	print_flush_try();
 	t->in_callback = true;
 	if (h->callback)
 		h->callback(h->stream, (CUresult)atomic_load(&ctx->error), h->data);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct core core = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -24,9 +25,34 @@ static void in_child(void)
 		core.forked = true;
 }
 
-/* "0,2": physical numbers in the order the program sees them; the list ends at the first that does not exist
- * (CUDA C++ Programming Guide, "CUDA Environment Variables"). "GPU-..." names a device by its UUID and is
- * matched later. */
+/* "GPU-0011..." or a beginning of it that fits one device only; -1 = none. */
+static int by_uuid(const char *word, size_t n)
+{
+	int found = -1;
+
+	for (unsigned i = 0; i < options.device_count; i++) {
+		char name[48];
+
+		if (!gpu_uuid_name(i, name, sizeof(name)) || strncasecmp(name, word, n))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	return found;
+}
+
+static int by_number(const char *word, size_t n)
+{
+	char *end;
+	long v = strtol(word, &end, 10);
+
+	return end == word + n && v >= 0 && v < (long)options.device_count ? (int)v : -1;
+}
+
+/* CUDA_VISIBLE_DEVICES: numbers or UUIDs, in the order in which the program sees the devices. The list ends
+ * at the first that does not exist; a device named twice hides all (CUDA C++ Programming Guide, "CUDA
+ * Environment Variables"). */
 static unsigned visible_list(unsigned *out)
 {
 	const char *p = options.visible_devices;
@@ -37,20 +63,18 @@ static unsigned visible_list(unsigned *out)
 			out[n] = n;
 		return n;
 	}
-	while (*p) {
-		char *end;
-		unsigned long v = strtoul(p, &end, 10);
+	for (; *p && n < CORE_MAX_DEVICES; p += *p == ',') {
+		size_t skip = strspn(p, " "), len = strcspn(p + skip, ", ");
+		int v = !strncmp(p + skip, "GPU-", 4) ? by_uuid(p + skip, len) : by_number(p + skip, len);
 
-		if (end == p || v >= options.device_count || n == CORE_MAX_DEVICES)
-			return n;
+		if (v < 0)
+			break;
 		for (unsigned i = 0; i < n; i++)
-			if (out[i] == v)
-				return 0; /* a device named twice hides all */
+			if (out[i] == (unsigned)v)
+				return 0;
 		out[n++] = (unsigned)v;
-		p = end + strspn(end, " ");
-		if (*p != ',')
-			return n;
-		p++;
+		p += skip + len;
+		p += strspn(p, " ");
 	}
 	return n;
 }

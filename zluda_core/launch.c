@@ -26,7 +26,7 @@ static CUresult run_launch(struct op *op)
 		return CUDA_SUCCESS;
 	r = result_of_fault(fault.kind == DEV_FAULT_NONE ? DEV_FAULT_INTERNAL : fault.kind);
 	context_set_error(ctx, r, &fault);
-	print_flush(); /* what the kernel printed comes before the reason */
+	print_flush_try(); /* what the kernel printed comes before the reason */
 	say("%s", fault.message[0] ? fault.message : "a kernel failed for a reason the device did not give");
 	return r;
 }

@@ -195,10 +195,10 @@ static const struct {
 
 /* Variables of the recorder, the replayer and the tests, which may run in the same process. */
 static const char *const others[] = {
-	"CUTRACE_RECORD",    "CUTRACE_RING",   "CUTRACE_COLLECTOR", "CUTRACE_SHIM",   "CUTRACE_REPLAY",
-	"CUTRACE_TEST",      "CUTRACE_TRACE",  "CUTRACE_BENCH",     "CUTRACE_DRIVER", "CUTRACE_SOCKET",
-	"CUTRACE_INTERPOSE", "CUTRACE_REAL",   "CUTRACE_REDIRECT",  "CUTRACE_CHECK",  "CUTRACE_AUDIT",
-	"CUTRACE_LOG",       "CUTRACE_INTERP",
+	"CUTRACE_AUDIT",    "CUTRACE_BENCH",     "CUTRACE_CHECK", "CUTRACE_COLLECTOR", "CUTRACE_DRIVER",
+	"CUTRACE_INTERP",   "CUTRACE_INTERPOSE", "CUTRACE_LOG",   "CUTRACE_REAL",      "CUTRACE_RECORD",
+	"CUTRACE_REDIRECT", "CUTRACE_REPLAY",    "CUTRACE_RING",  "CUTRACE_SHIM",      "CUTRACE_SOCKET",
+	"CUTRACE_TEST",     "CUTRACE_TRACE",
 };
 
 static bool is_other(const char *name)

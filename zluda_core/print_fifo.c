@@ -56,3 +56,12 @@ void print_flush(void)
 	flush_locked();
 	pthread_mutex_unlock(&lock);
 }
+
+/* From a thread of ours: the program may hold stdout's lock while it waits for this very work. */
+void print_flush_try(void)
+{
+	if (ftrylockfile(stdout))
+		return;
+	print_flush();
+	funlockfile(stdout);
+}

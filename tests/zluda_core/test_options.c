@@ -13,7 +13,7 @@ static int show(void)
 {
 	int n = 0, major = 0, minor = 0, version = 0;
 	CUresult r = cuInit(0);
-	CUdeviceptr p = 0;
+	CUdeviceptr p = 0, hinted = 0;
 	CUcontext ctx;
 
 	cuDeviceGetCount(&n);
@@ -23,8 +23,10 @@ static int show(void)
 		cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
 		cuCtxCreate_v2(&ctx, 0, 0);
 		cuMemAlloc(&p, 100);
+		cuMemAddressReserve(&hinted, 2 << 20, 0, 0x300000000000ull, 0);
 	}
-	printf("init %d devices %d cc %d.%d version %d address %#llx\n", r, n, major, minor, version, p);
+	printf("init %d devices %d cc %d.%d version %d address %#llx hinted %#llx\n", r, n, major, minor,
+	       version, p, hinted);
 	return 0;
 }
 
@@ -33,7 +35,7 @@ static const struct {
 	const char *output;    /* is in the output */
 	const char *also;
 } rows[] = {
-	{"", "init 0 devices 1 cc 9.0 version 13000 address 0x550000000000\n", NULL},
+	{"", "init 0 devices 1 cc 9.0 version 13000 address 0x550000000000 hinted 0x300000000000\n", NULL},
 	{"CUTRACE_CC=8.0", "cc 8.0", NULL},
 	{"CUTRACE_CC=seven", "cutrace: CUTRACE_CC=seven is not understood", NULL},
 	{"CUTRACE_DRIVER_VERSION=12040", "version 12040", NULL},
@@ -44,6 +46,11 @@ static const struct {
 	{"CUTRACE_DEVICE=interp:devices=3 CUDA_VISIBLE_DEVICES=2,0", "devices 2", NULL},
 	{"CUTRACE_DEVICE=interp:devices=3 CUDA_VISIBLE_DEVICES=1,7,0", "devices 1",
 	 NULL}, /* ends at the first bad one */
+	{"CUTRACE_REFUSE_ADDRESSES=1", "hinted 0x5500", NULL},
+	{"CUTRACE_REFUSE_ADDRESSES=perhaps", "is not understood: expected 0 or 1", NULL},
+	{"CUTRACE_DEVICE=interp:devices=3 CUDA_VISIBLE_DEVICES=1,1", "init 100", NULL}, /* named twice */
+	{"CUDA_VISIBLE_DEVICES=GPU-", "devices 1", NULL},
+	{"CUDA_VISIBLE_DEVICES=GPU-nosuch", "init 100", NULL},
 	{"CUDA_VISIBLE_DEVICES=", "init 100", NULL},
 	{"CUDA_VISIBLE_DEVICES=-1", "init 100", NULL},
 	{"CUDA_VISIBLE_DEVICES=0", "init 0 devices 1", NULL},
