@@ -7,11 +7,12 @@
 #ifndef CUTRACE_TEST_INTERP_DRIVER_H
 #define CUTRACE_TEST_INTERP_DRIVER_H
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h> /* needs the above */
 
 #include "zluda_core/device.h"
 

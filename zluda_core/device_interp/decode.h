@@ -84,7 +84,7 @@ DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
 extern const struct exec_family exec_atomic, exec_warp, exec_control;
 
-const struct exec_set *exec_choose(void); /* the best this processor has */
+const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 
 const struct exec_row *exec_find(const struct exec_set *s, const struct ptx_inst *in);
 

@@ -42,6 +42,15 @@ static int set_deterministic(struct interp_device *dev, const char *key, const c
 	return rc;
 }
 
+static int set_simd(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	uint32_t v;
+	int rc = set_u32(dev, key, value, d, &v);
+
+	dev->simd = !rc && v;
+	return rc;
+}
+
 static int set_watchdog(struct interp_device *dev, const char *key, const char *value, struct diag *d)
 {
 	return set_u32(dev, key, value, d, &dev->watchdog_ms);
@@ -115,6 +124,7 @@ static const struct setting {
 	{"watch", set_watch, false},
 	{"inject", set_inject, false},
 	{"cc", set_cc, true},
+	{"simd", set_simd, true},
 };
 
 static int apply(struct interp_device *dev, const char *key, const char *value, bool opening, struct diag *d)
@@ -165,7 +175,7 @@ static int interp_open(struct device **out, unsigned ordinal, const char *option
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int rc;
 
-	if (!dev || !exec_choose()) {
+	if (!dev || !exec_choose(false) || !exec_choose(true)) {
 		free(dev);
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	}
@@ -174,6 +184,7 @@ static int interp_open(struct device **out, unsigned ordinal, const char *option
 	dev->ordinal = ordinal;
 	dev->cc_major = 9;
 	dev->sm_count = 16;
+	dev->simd = true;
 	dev->nworkers = cpus > 0 ? (uint32_t)cpus : 1;
 	dev->stack_limit = 64 << 10;
 	dev->total_bytes = 16ull << 30;

@@ -350,7 +350,7 @@ struct interp_device {
 	unsigned ordinal;
 	uint32_t cc_major, cc_minor, sm_count;
 	uint32_t nworkers;
-	bool deterministic;
+	bool deterministic, simd;
 	uint64_t seed;
 	uint32_t watchdog_ms;
 	uint32_t stack_limit;

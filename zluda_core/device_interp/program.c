@@ -188,7 +188,8 @@ static int decode_all(struct program *p, const struct reach *r, const struct inj
 
 	if (!c)
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
-	*c = (struct decode){.program = p, .module = p->module, .exec = exec_choose(), .diag = d};
+	*c = (struct decode){
+		.program = p, .module = p->module, .exec = exec_choose(p->module->dev->simd), .diag = d};
 	c->symbol_offset = calloc(n, sizeof(uint32_t));
 	c->shared_offset = calloc(n, sizeof(uint32_t));
 	if (inject) {

@@ -17,38 +17,46 @@
 	}
 static const struct exec_family *const families[2][11] = {FAMILIES(base), FAMILIES(v3)};
 
-static struct exec_set set;
+static struct exec_set sets[2];
+static bool have_v3;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void build_set(void)
+static void build_set(struct exec_set *set, const struct exec_family *const *f)
 {
-	const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-			__builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") &&
-			!getenv("CUTRACE_INTERP_BASE");
-	const struct exec_family *const *f = families[v3];
 	uint32_t n = 0, fill[PTX_NOPS];
 
 	for (unsigned k = 0; k < 11; k++) {
 		n += f[k]->n;
 		for (uint32_t r = 0; r < f[k]->n; r++)
-			set.start[f[k]->rows[r].op + 1]++;
+			set->start[f[k]->rows[r].op + 1]++;
 	}
 	for (unsigned op = 0; op < PTX_NOPS; op++)
-		set.start[op + 1] += set.start[op];
-	set.rows = malloc(n * sizeof(*set.rows));
-	if (!set.rows)
+		set->start[op + 1] += set->start[op];
+	set->rows = malloc(n * sizeof(*set->rows));
+	if (!set->rows)
 		return;
-	memcpy(fill, set.start, sizeof(fill));
+	memcpy(fill, set->start, sizeof(fill));
 	for (unsigned k = 0; k < 11; k++)
 		for (uint32_t r = 0; r < f[k]->n; r++)
-			set.rows[fill[f[k]->rows[r].op]++] = &f[k]->rows[r];
-	set.resize = v3 ? cvt_resize_v3 : cvt_resize_base;
+			set->rows[fill[f[k]->rows[r].op]++] = &f[k]->rows[r];
 }
 
-const struct exec_set *exec_choose(void)
+static void build_sets(void)
 {
-	pthread_once(&once, build_set);
-	return set.rows ? &set : NULL;
+	have_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		  __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+	for (unsigned v = 0; v < 2; v++)
+		build_set(&sets[v], families[v]);
+	sets[0].resize = cvt_resize_base;
+	sets[1].resize = cvt_resize_v3;
+}
+
+const struct exec_set *exec_choose(bool simd)
+{
+	pthread_once(&once, build_sets);
+	const struct exec_set *s = &sets[simd && have_v3];
+
+	return s->rows ? s : NULL;
 }
 
 static bool counts_match(const struct exec_row *row, const struct ptx_inst *in)
