@@ -321,6 +321,24 @@ bool call_rebuild(struct engine *e, struct call *c)
 	return !c->refused;
 }
 
+bool call_takes_image(const struct api_func *f)
+{
+	for (unsigned p = 0; p < f->nparams; p++)
+		if (f->params[p].payload == API_PAYLOAD_IMAGE)
+			return true;
+	return !strcmp(f->base, "cuModuleLoad") || !strcmp(f->base, "cuLibraryLoadFromFile") ||
+	       !strcmp(f->base, "cuLinkAddFile"); /* by file name */
+}
+
+bool call_takes_payload(const struct api_func *f)
+{
+	for (unsigned p = 0; p < f->nparams; p++)
+		if (f->params[p].payload != API_PAYLOAD_NONE)
+			return true;
+	/* copies whose host side is a field of a struct, an array element or a unified address */
+	return !strncmp(f->base, "cuMemcpy", 8) || !strncmp(f->base, "cuGraph", 7) || call_takes_image(f);
+}
+
 int call_param_index(const struct api_func *f, const char *name)
 {
 	for (unsigned p = 0; p < f->nparams; p++)

@@ -313,7 +313,9 @@ static void check_recorded_failure(struct engine *e, struct call *c)
 			    .note = "the call failed when recorded and did not fail alike here"};
 
 	if (driver_error_is_fault(c->rec->result)) {
-		if (c->result == c->rec->result)
+		if (e->dead)
+			fault_verdict(e, c, "unverified", "the context had already ended by another fault");
+		else if (c->result == c->rec->result)
 			fault_verdict(e, c, "equal", "the recorded fault was reproduced");
 		else
 			fault_verdict(e, c, e->tainted ? "unverified" : "differs",

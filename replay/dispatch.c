@@ -72,11 +72,15 @@ static void waiting_pop(struct waiting *w, struct trace_call *out)
 
 /* ---- what is replayed --------------------------------------------------- */
 
-static bool has_image(struct engine *e, uint64_t call)
+/* Functions that the description knows and that take no image are not looked up. */
+static bool has_image(struct engine *e, const struct api_func *f, uint64_t call)
 {
 	unsigned n = 0;
-	const struct trace_payload *p = trace_payloads(e->trace, call, &n);
+	const struct trace_payload *p;
 
+	if (f && !call_takes_image(f))
+		return false;
+	p = trace_payloads(e->trace, call, &n);
 	for (unsigned i = 0; i < n; i++)
 		if (!strcmp(p[i].kind, "image") && p[i].buffer)
 			return true;
@@ -85,10 +89,18 @@ static bool has_image(struct engine *e, uint64_t call)
 
 static const struct api_func *known_function(struct engine *e, const struct trace_call *rec)
 {
-	const struct trace_function *tf = trace_function(e->trace, rec->func);
-	const struct api_func *f = tf && tf->known ? api_func_find(tf->name) : NULL;
+	const struct trace_function *tf;
+	const struct api_func *f;
+	uint64_t id;
 
-	return f && !(f->flags & API_FUNC_PRIVATE) ? f : NULL;
+	if (map_get(&e->functions, rec->func, &id))
+		return id < api_nfuncs ? &api_funcs[id] : NULL;
+	tf = trace_function(e->trace, rec->func);
+	f = tf && tf->known ? api_func_find(tf->name) : NULL;
+	if (f && f->flags & API_FUNC_PRIVATE)
+		f = NULL;
+	map_set(&e->functions, rec->func, f ? api_func_id(f) : UINT64_MAX);
+	return f;
 }
 
 /* Whether the call itself is issued in some form: then calls nested in it are not. */
@@ -96,7 +108,7 @@ static bool is_replayed(struct engine *e, const struct trace_call *rec)
 {
 	const struct api_func *f = known_function(e, rec);
 
-	if (has_image(e, rec->id))
+	if (has_image(e, f, rec->id))
 		return true;
 	return f && f->replay != API_REPLAY_SKIP;
 }
@@ -324,14 +336,17 @@ static void perform(struct engine *e, struct call *c)
 
 static void load_memory(struct engine *e, const struct call *c)
 {
-	/* Every call: what the last one left must not be read for this one. */
-	trace_memory_load(e->memory[0], c->rec->id, 0);
-	trace_memory_load(e->memory[1], c->rec->id, 1);
+	/* What the last one left must not be read for this one: a call that has none is never asked for any.
+	 */
+	if (!c->f || c->f->flags & API_FUNC_HAS_IN)
+		trace_memory_load(e->memory[0], c->rec->id, 0);
+	if (!c->f || c->f->flags & API_FUNC_HAS_OUT)
+		trace_memory_load(e->memory[1], c->rec->id, 1);
 }
 
 static bool is_wanted(struct engine *e, struct call *c)
 {
-	if (c->image.buffer || has_image(e, c->rec->id))
+	if (has_image(e, c->f, c->rec->id))
 		return !c->rec->result || failure_is_repeatable(c->rec->result);
 	if (!c->f) {
 		e->counts.foreign++;

@@ -56,6 +56,7 @@ void engine_free(struct engine *e)
 	addresses_free(&e->addresses);
 	map_free(&e->missing_modules);
 	map_free(&e->launch_ids);
+	map_free(&e->functions);
 	for (size_t i = 0; i < e->nreasons; i++)
 		free(e->reasons[i]);
 	free(e->reasons);

@@ -149,6 +149,8 @@ bool call_recorded_out(struct engine *e, const struct call *c, unsigned p, uint6
 bool call_returns_unknown_handle(struct engine *e, const struct call *c);
 void call_forget_destroyed(struct engine *e, const struct call *c);
 const struct api_memory *engine_memory(struct engine *e, int phase);
+bool call_takes_image(const struct api_func *f);
+bool call_takes_payload(const struct api_func *f);
 int call_param_index(const struct api_func *f, const char *name); /* -1 */
 
 /* ---- contexts.c --------------------------------------------------------- */
@@ -300,6 +302,7 @@ struct engine {
 	struct map missing_modules; /* creating call -> index into reasons */
 	char **reasons;
 	size_t nreasons;
+	struct map functions;        /* function row -> index into api_funcs, UINT64_MAX: none */
 	struct map ptx_modules;      /* PTX buffer -> parsed module, 0 = it can't be */
 	struct map writes_variables; /* kernel -> whether it may store to variables of its module */
 	struct map variable_writers; /* module -> last launch that may have written its variables */
@@ -347,6 +350,7 @@ struct session {
 	char driver_path[4096];
 	char result_path[4096];
 	bool result_is_temporary, show_progress;
+	unsigned ndevices; /* that the program used */
 	struct diag error;
 	int status; /* enum replay_exit */
 };

@@ -159,13 +159,14 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 
 static void after_launch(struct engine *e, struct call *c, const struct trace_launch *l)
 {
-	uint64_t id = extension_launch_count(e);
+	uint64_t id = e->blame ? extension_launch_count(e) : 0;
 
 	e->counts.launches++;
 	e->last_launch = c->rec->id;
 	e->last_kernel = l->kernel;
 	recorded_ptx_note_launch(e, c->rec->id, l->kernel ? trace_kernel(e->trace, l->kernel) : NULL);
-	map_set(&e->launch_ids, id ? id : e->counts.launches, c->rec->id);
+	if (e->blame)
+		map_set(&e->launch_ids, id ? id : e->counts.launches, c->rec->id);
 }
 
 void launch_replay(struct engine *e, struct call *c)

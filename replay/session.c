@@ -102,12 +102,27 @@ static void write_target(struct engine *e)
 	result_meta(e->out, "driver_version", version);
 }
 
+/* As many devices as the program used. */
+static void set_device(const struct run *r)
+{
+	const char *name = r->s->opt->device;
+	char text[512];
+
+	if (!name)
+		return;
+	if (r->s->ndevices > 1 && !strstr(name, "devices="))
+		snprintf(text, sizeof(text), "%s%cdevices=%u", name, strchr(name, ':') ? ',' : ':',
+			 r->s->ndevices);
+	else
+		snprintf(text, sizeof(text), "%s", name);
+	setenv("CUTRACE_DEVICE", text, 1);
+}
+
 static void set_environment(const struct run *r)
 {
 	const struct replay_options *o = r->s->opt;
 
-	if (o->device)
-		setenv("CUTRACE_DEVICE", o->device, 1);
+	set_device(r);
 	if (o->inject)
 		setenv("CUTRACE_INJECT", o->inject, 1);
 	if (r->va_base)
@@ -258,6 +273,11 @@ static int list_processes(struct session *s, struct recorded *out)
 		out->ids = grown;
 		grown[out->n++] = (uint32_t)sqlite3_column_int64(st, 0);
 	}
+	sqlite3_finalize(st);
+	st = NULL;
+	sqlite3_prepare_v2(trace_db(t), "SELECT max(device) + 1 FROM context", -1, &st, NULL);
+	if (st && sqlite3_step(st) == SQLITE_ROW)
+		s->ndevices = (unsigned)sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	trace_close(t);
 	return 0;

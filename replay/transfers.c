@@ -141,7 +141,8 @@ static int bind_unrecorded_downloads(struct engine *e, struct call *c, struct di
 int transfers_bind(struct engine *e, struct call *c, struct diag *d)
 {
 	unsigned n = 0;
-	const struct trace_payload *rows = trace_payloads(e->trace, c->rec->id, &n);
+	const struct trace_payload *rows =
+		!c->f || call_takes_payload(c->f) ? trace_payloads(e->trace, c->rec->id, &n) : NULL;
 	struct trace_payload *copy = n ? arena_array(&c->arena, n, sizeof(*copy)) : NULL;
 	int rc = 0;
 
@@ -163,6 +164,17 @@ uint64_t transfers_substitute(const struct call *c, uint64_t recorded, bool *fou
 			return word(c->bindings[i].data);
 		}
 	return 0;
+}
+
+/* Pinned and managed memory may be read by kernels where it lies: it gets the bytes that the program's had.
+ */
+static void mirror(struct engine *e, const struct binding *b)
+{
+	const struct address_range *r = addresses_find(&e->addresses, b->address);
+
+	if (r && r->host_visible && b->depth <= 1 && b->height <= 1 &&
+	    b->bytes <= r->bytes - (b->address - r->base))
+		memcpy((void *)(uintptr_t)(r->live + (b->address - r->base)), b->data, b->bytes);
 }
 
 /* ---- copies described by a struct --------------------------------------- */
@@ -230,8 +242,10 @@ void transfers_patch(struct engine *e, struct call *c)
 		const struct api_type *t, *elem;
 		const uint8_t *rec;
 
-		if (b->kind == BIND_H2D)
+		if (b->kind == BIND_H2D) {
 			rewrite_upload(e, b);
+			mirror(e, b);
+		}
 		if (b->param < 0 || (unsigned)b->param >= c->f->nparams)
 			continue;
 		q = &c->f->params[b->param];
@@ -260,8 +274,10 @@ static void free_bindings(struct binding *b, unsigned n)
 static void check_bindings(struct engine *e, uint64_t call, const char *func, struct binding *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (b[i].kind == BIND_D2H)
+		if (b[i].kind == BIND_D2H) {
+			mirror(e, &b[i]);
 			check_copy(e, call, func, &b[i]);
+		}
 }
 
 static uint64_t live_stream(const struct call *c)
