@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_OPERANDS 12
+#define MAX_OPERANDS 32
 
 typedef __int128 i128;
 typedef unsigned __int128 u128;
@@ -130,6 +130,8 @@ void forms_warp(struct suite *s);
 void forms_atomic(struct suite *s);
 void forms_memory(struct suite *s);
 void forms_control(struct suite *s);
+void forms_operands(struct suite *s);
+void forms_vector_atomic(struct suite *s);
 void forms_blackwell(struct suite *s);
 
 #endif

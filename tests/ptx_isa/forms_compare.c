@@ -219,7 +219,8 @@ static void add_sets(struct suite *s)
 			if (allowed(t, LT))
 				add_set(s, d[k].name, d[k].letter, d[k].yes, t, LT, OR, false);
 			if (allowed(t, GEU))
-				add_set(s, d[k].name, d[k].letter, d[k].yes, t, GEU, AND, t->letter == 'f');
+				add_set(s, d[k].name, d[k].letter, d[k].yes, t, GEU, AND,
+					t->letter == 'f' && d[k].letter != 'g');
 		}
 }
 

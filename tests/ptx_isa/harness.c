@@ -472,6 +472,8 @@ static void form_run(struct machine *m, const struct form *f, unsigned index, st
 	int rc;
 
 	total = (total + block - 1) / block * block;
+	if (f->dims[0])
+		total = block;
 	snprintf(name, sizeof(name), "k%u", index);
 	rc = m->ops->kernel_get(m->dev, m->loaded, name, &k, &d);
 	if (rc == CUTRACE_ENOTSUP) {

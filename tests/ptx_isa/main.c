@@ -18,13 +18,22 @@ static const struct part {
 	const char *name, *target;
 	void (*forms)(struct suite *s);
 } parts[] = {
-	{"integer", "sm_90", forms_integer}, {"bits", "sm_90", forms_bits},
-	{"carry", "sm_90", forms_carry},     {"compare", "sm_90", forms_compare},
-	{"float", "sm_90", forms_float},     {"half", "sm_90", forms_half},
-	{"convert", "sm_90", forms_convert}, {"narrow", "sm_90", forms_narrow},
-	{"approx", "sm_90", forms_approx},   {"warp", "sm_90", forms_warp},
-	{"atomic", "sm_90", forms_atomic},   {"memory", "sm_90", forms_memory},
-	{"control", "sm_90", forms_control}, {"blackwell", "sm_100a", forms_blackwell},
+	{"integer", "sm_90", forms_integer},
+	{"bits", "sm_90", forms_bits},
+	{"carry", "sm_90", forms_carry},
+	{"compare", "sm_90", forms_compare},
+	{"float", "sm_90", forms_float},
+	{"half", "sm_90", forms_half},
+	{"convert", "sm_90", forms_convert},
+	{"narrow", "sm_90", forms_narrow},
+	{"approx", "sm_90", forms_approx},
+	{"warp", "sm_90", forms_warp},
+	{"atomic", "sm_90", forms_atomic},
+	{"memory", "sm_90", forms_memory},
+	{"control", "sm_90", forms_control},
+	{"operands", "sm_90", forms_operands},
+	{"vector_atomic", "sm_90", forms_vector_atomic},
+	{"blackwell", "sm_100a", forms_blackwell},
 };
 #define NPARTS (sizeof(parts) / sizeof(parts[0]))
 

@@ -122,10 +122,36 @@ static uint64_t pool_value(const struct pool *p, unsigned i)
 	return v;
 }
 
+/* A floating value whose exponent is near 0, near the subnormal numbers, near half of that (products become
+ * subnormal), or anything: so that operands interact and results round. */
+static uint64_t random_element(enum float_format fmt, uint64_t *seed)
+{
+	const struct format_info *i = format_info(fmt);
+	uint64_t r = rng(seed), top = (1ull << i->exponent) - 1, e, sign = r >> 60 & 1 ? sign_bit(fmt) : 0;
+
+	switch (r >> 61) {
+	case 0: e = r >> 50 & top; break;
+	case 1: e = (r >> 50) % (i->mantissa + 2u); break;
+	case 2: e = (uint64_t)i->bias / 2 + (r >> 50) % (2 * i->mantissa); break;
+	default: e = (uint64_t)i->bias - 6 + (r >> 50) % 12; break;
+	}
+	/* long runs of zeros and ones meet ties */
+	uint64_t m = rng(seed);
+
+	m = r >> 55 & 1 ? m : r >> 54 & 1 ? m & m << 7 & m << 13 : m | m << 5 | m << 11;
+	return sign | (e > top ? top : e) << i->mantissa | low_bits(m, i->mantissa);
+}
+
 static uint64_t random_value(const struct pool *p, uint64_t *seed)
 {
-	uint64_t r = rng(seed);
+	enum float_format fmt = letter_format(p->letter);
+	uint64_t r;
 
+	if (fmt != FORMAT_NONE && p->bits != 8 && p->letter != 'q' && p->letter != 'x') {
+		r = random_element(fmt, seed);
+		return p->bits == p->element_bits ? r : r | random_element(fmt, seed) << p->element_bits;
+	}
+	r = rng(seed);
 	if (p->letter == 'm')
 		return r % 32;
 	if (p->letter == 's')
@@ -137,9 +163,23 @@ static uint64_t random_value(const struct pool *p, uint64_t *seed)
 	return low_bits(r, p->bits);
 }
 
+/* fma: an addend that nearly cancels the product. */
+static void cancel(const char *ins, unsigned t, uint64_t *in)
+{
+	enum float_format fmt = letter_format(ins[0]);
+	struct float_mods m = {.rnd = MPFR_RNDN};
+	struct want w = {0};
+
+	if (strlen(ins) != 3 || strspn(ins, "fDeg") != 3 || ins[0] != ins[2])
+		return;
+	float_op(OP_MUL, fmt, fmt, &m, in, &w);
+	in[2] = low_bits((w.bits ^ sign_bit(fmt)) + t / 8 % 3, format_info(fmt)->bits);
+}
+
 void values_of(const char *ins, unsigned t, unsigned total, uint64_t *in)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15ull * (t + 1), product = 1;
+	unsigned tuple = t;
 
 	for (const char *c = ins; *c; c++)
 		product *= pool_of(*c)->n;
@@ -155,6 +195,8 @@ void values_of(const char *ins, unsigned t, unsigned total, uint64_t *in)
 			in[i] = random_value(p, &seed);
 		}
 	}
+	if (tuple % 8 == 7)
+		cancel(ins, tuple, in);
 }
 
 unsigned values_count(const char *ins)
@@ -164,6 +206,6 @@ unsigned values_count(const char *ins)
 	for (const char *c = ins; *c; c++)
 		product *= pool_of(*c)->n;
 	if (product > 1536)
-		return 2048;
-	return (unsigned)(product + 64 + 31) / 32 * 32;
+		return 4096;
+	return (unsigned)(product + 512 + 31) / 32 * 32;
 }

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * atom and red of vectors and of 128 bits: PTX ISA 9.7.13.5, 9.7.13.6.
+ */
+#include "form.h"
+#include "reference.h"
+#include "values.h"
+
+#include <string.h>
+
+enum { ADD, MIN, MAX };
+
+/* One element. What min and max make of NaNs, and whether f32 elements flush, isn't said. */
+static void element(long op, enum float_format fmt, uint64_t a, uint64_t b, struct want *w)
+{
+	struct float_mods m = {.rnd = MPFR_RNDN};
+	uint64_t args[2] = {a, b}, top = sign_bit(fmt);
+	int64_t x = a & top ? -(int64_t)(a & ~top) - 1 : (int64_t)a,
+		y = b & top ? -(int64_t)(b & ~top) - 1 : (int64_t)b;
+
+	if (op == ADD) {
+		float_op(OP_ADD, fmt, fmt, &m, args, w);
+		if (fmt == FORMAT_F32 &&
+		    (is_subnormal(fmt, a) || is_subnormal(fmt, b) || is_subnormal(fmt, w->bits)))
+			w->kind = WANT_ANY;
+	} else if (is_nan(fmt, a) || is_nan(fmt, b)) {
+		w->kind = WANT_ANY;
+	} else {
+		w->bits = (x < y) == (op == MIN) ? a : b;
+	}
+}
+
+/* in: cells c0.., then operands b0..; out: old (atom), new. k[0] operation, k[1] red, k[2] elements of the
+ * vector */
+static void ref_vector(const struct form *f, const uint64_t *in, struct want *out)
+{
+	unsigned n = (unsigned)f->k[2];
+	enum float_format fmt = letter_format(f->ins[0]);
+	unsigned step = format_info(fmt)->bits, bits = letter_bits(f->ins[0]);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct want *now = &out[f->k[1] ? i : n + i];
+
+		if (!f->k[1]) {
+			out[i].bits = in[i];
+			out[i].kind = WANT_CANONICAL;
+		}
+		for (unsigned at = 0; at < bits; at += step) {
+			struct want w = {.mask = UINT64_MAX};
+
+			element(f->k[0], fmt, low_bits(in[i] >> at, step), low_bits(in[n + i] >> at, step),
+				&w);
+			now->bits |= w.bits << at;
+			if (w.kind == WANT_ANY)
+				now->kind = WANT_ANY;
+		}
+	}
+}
+
+static char *list(unsigned first, unsigned n)
+{
+	char *s = text_of("{%%%u", first);
+
+	for (unsigned i = 1; i < n; i++)
+		s = text_of("%s, %%%u", s, first + i);
+	return text_of("%s}", s);
+}
+
+/* The thread's cells are its inputs in memory, one in 8 bytes; the vector wants them side by side and
+ * aligned: shared memory of the block won't do (vectors are for .global), so they go to a global array first.
+ */
+static void add_vector(struct suite *s, const char *op, long id, bool red, char letter, unsigned n,
+		       const char *type, const char *noftz)
+{
+	unsigned bytes = letter_bits(letter) / 8, nout = red ? n : 2 * n;
+	char sig[MAX_OPERANDS * 4] = {0}, *puts = text_of("%s", ""), *gets = text_of("%s", "");
+	struct form *f;
+
+	memset(sig, letter, nout);
+	sig[nout] = '=';
+	memset(sig + nout + 1, letter, 2 * n);
+	for (unsigned i = 0; i < n; i++) {
+		puts = text_of("%s st.global.b%u [cell+%u], %%%u;", puts, bytes * 8, i * bytes, nout + i);
+		gets = text_of("%s ld.global.b%u %%%u, [cell+%u];", gets, bytes * 8, (red ? 0 : n) + i,
+			       i * bytes);
+	}
+	f = form_add(s, sig, ref_vector,
+		     text_of("{ .reg .b64 cell, w; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; add.u64 "
+			     "cell, cell, w;\n\t%s\n"
+			     "\t%s.global.%s%s.v%u.%s %s%s[cell], %s;\n\t%s }",
+			     puts, red ? "red" : "atom", op, noftz, n, type, red ? "" : list(0, n),
+			     red ? "" : ", ", list(nout + n, n), gets),
+		     "%s.global.%s%s.v%u.%s", red ? "red" : "atom", op, noftz, n, type);
+	f->k[0] = id;
+	f->k[1] = red;
+	f->k[2] = n;
+}
+
+static void add_vectors(struct suite *s)
+{
+	static const char *const ops[] = {"add", "min", "max"};
+	static const struct {
+		const char *type;
+		char letter;
+		unsigned bytes;
+	} types[] = {{"f16", 'e', 2}, {"bf16", 'g', 2}, {"f16x2", 'E', 4}, {"bf16x2", 'G', 4}};
+
+	for (unsigned red = 0; red < 2; red++) {
+		add_vector(s, "add", ADD, red, 'f', 2, "f32", "");
+		add_vector(s, "add", ADD, red, 'f', 4, "f32", "");
+		for (unsigned i = 0; i < 4; i++)
+			for (unsigned op = 0; op < 3; op++)
+				for (unsigned n = 2; n * types[i].bytes <= 16; n *= 2)
+					add_vector(s, ops[op], op, red, types[i].letter, n, types[i].type,
+						   ".noftz");
+	}
+}
+
+/* in: cell (2), compared (2), new (2); out: old (2), now (2); the cell equals the compared value in half of
+ * the threads */
+static void ref_cas128(const struct form *f, const uint64_t *in, struct want *out)
+{
+	bool same = in[0] == in[2] && in[1] == in[3];
+
+	(void)f;
+	for (unsigned i = 0; i < 2; i++) {
+		out[i].bits = in[i];
+		out[2 + i].bits = same ? in[4 + i] : in[i];
+	}
+}
+
+static void fill_cas128(const struct form *f, unsigned t, uint64_t *in)
+{
+	values_of(f->ins, t, 2048, in);
+	if (t & 1) {
+		in[2] = in[0];
+		in[3] = t & 2 ? in[1] : in[1] ^ 1;
+	}
+}
+
+static void ref_exch128(const struct form *f, const uint64_t *in, struct want *out)
+{
+	(void)f;
+	memcpy(&out[0].bits, &in[0], 8);
+	out[1].bits = in[1];
+	out[2].bits = in[2];
+	out[3].bits = in[3];
+}
+
+void forms_vector_atomic(struct suite *s)
+{
+	struct form *f;
+
+	add_vectors(s);
+	s->forms[0].decl = ".global .align 16 .b8 vcells[65536];";
+	f = form_add(s, "dddd=dddddd", ref_cas128,
+		     "{ .reg .b64 cell, w; .reg .b128 o, b, c; mov.u64 cell, vcells; mul.wide.u32 w, idx, "
+		     "16; add.u64 cell, cell, w;\n"
+		     "\tst.global.v2.b64 [cell], {%4, %5}; mov.b128 b, {%6, %7}; mov.b128 c, {%8, %9};\n"
+		     "\tatom.global.cas.b128 o, [cell], b, c; mov.b128 {%0, %1}, o; ld.global.v2.b64 {%2, "
+		     "%3}, [cell]; }",
+		     "atom.global.cas.b128");
+	f->fill = fill_cas128;
+	f->ntuples = 2048;
+	form_add(s, "dddd=dddd", ref_exch128,
+		 "{ .reg .b64 cell, w; .reg .b128 o, b; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; "
+		 "add.u64 cell, cell, w;\n"
+		 "\tst.global.v2.b64 [cell], {%4, %5}; mov.b128 b, {%6, %7};\n"
+		 "\tatom.global.exch.b128 o, [cell], b; mov.b128 {%0, %1}, o; ld.global.v2.b64 {%2, %3}, "
+		 "[cell]; }",
+		 "atom.global.exch.b128");
+}
