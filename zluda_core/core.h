@@ -364,6 +364,7 @@ uint64_t now_ns(void);
 struct global {
 	uint32_t symbol; /* index in ptx->symbols */
 	struct range *range;
+	bool shared; /* managed: the library's */
 };
 
 struct module {
@@ -427,6 +428,11 @@ CUresult module_create(struct context *ctx, struct ptx_module *ptx, struct jit *
 void module_destroy(struct module *m);
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, size_t *bytes);
 CUresult module_function(struct module *m, const char *name, struct function **out);
+/* Address space for a variable of a module; not initialised. */
+CUresult global_alloc(const struct ptx_symbol *s, struct gpu *gpu, struct range **out);
+/* A managed variable of a library: there is one, whatever the number of contexts. */
+CUresult library_managed(struct library *lib, const struct ptx_symbol *s, struct gpu *gpu,
+			 struct range **out);
 CUresult library_module(struct library *lib, struct context *ctx, struct module **out);
 void libraries_forget(struct context *ctx);
 CUresult kernel_function(struct kernel *k, struct context *ctx, struct function **out);

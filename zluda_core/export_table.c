@@ -93,18 +93,22 @@ static void *const cudart_interface[13] = {
 
 static void *const tools_tls[4] = {SIZE_SLOT(4), U, U, U};
 
-static uint8_t hook_scratch[1024], hook_flags[14];
+/* One flag a runtime function, all off. 1024 is what callers are told, but flags behind it are read too
+ * (observed with cudaMallocAsync of CUDA 13.0): they must be off as well. */
+#define HOOK_BYTES 1024
+static uint8_t hook_scratch[64 * HOOK_BYTES], hook_flags[HOOK_BYTES];
+#define HOOK_FLAG_BYTES 14
 
 static void hook_buffer(void **p, size_t *n)
 {
 	*p = hook_scratch;
-	*n = sizeof(hook_scratch);
+	*n = HOOK_BYTES;
 }
 
 static void hook_flag_buffer(void **p, size_t *n)
 {
 	*p = hook_flags;
-	*n = sizeof(hook_flags);
+	*n = HOOK_FLAG_BYTES;
 }
 
 static void *const callback_hooks[7] = {SIZE_SLOT(7), U, FN(hook_buffer), U, U, U, FN(hook_flag_buffer)};

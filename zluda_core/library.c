@@ -16,11 +16,18 @@ struct library_module {
 	struct ptx_module *ptx;
 };
 
+struct library_variable {
+	struct library_variable *next;
+	const char *name;
+	struct range *range;
+};
+
 struct library {
 	struct library *next;
 	struct ptx_module *ptx; /* of the first module; names and parameters for all */
 	bool ptx_used;
 	struct kernel *kernels;
+	struct library_variable *managed;
 	struct library_module *modules;
 };
 
@@ -76,6 +83,14 @@ static void library_free(struct library *lib)
 
 		free_module(lib, lib->modules);
 		lib->modules = next;
+	}
+	while (lib->managed) {
+		struct library_variable *next = lib->managed->next;
+
+		memory_free(lib->managed->range);
+		free((char *)lib->managed->name);
+		free(lib->managed);
+		lib->managed = next;
 	}
 	while (lib->kernels) {
 		struct kernel *next = lib->kernels->next;
@@ -152,6 +167,35 @@ CUresult library_module(struct library *lib, struct context *ctx, struct module 
 	}
 	r = make_module(lib, ctx, out);
 	pthread_mutex_unlock(&load_lock);
+	return r;
+}
+
+/* Needs no context: the runtime asks before it makes one. */
+CUresult library_managed(struct library *lib, const struct ptx_symbol *s, struct gpu *gpu, struct range **out)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct library_variable *v;
+	CUresult r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	for (v = lib->managed; v && strcmp(v->name, s->name); v = v->next)
+		;
+	if (!v) {
+		v = calloc(1, sizeof(*v));
+		r = v ? global_alloc(s, gpu, &v->range) : CUDA_ERROR_OUT_OF_MEMORY;
+		if (r) {
+			free(v);
+		} else {
+			if (s->init)
+				memcpy(v->range->host, s->init, s->size);
+			v->name = strdup(s->name);
+			v->next = lib->managed;
+			lib->managed = v;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (!r)
+		*out = v->range;
 	return r;
 }
 
@@ -357,17 +401,25 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *addr, size_t *bytes, CUlibrary handle, 
 
 CUresult cuLibraryGetManaged(CUdeviceptr *addr, size_t *bytes, CUlibrary handle, const char *name)
 {
-	CUdeviceptr at;
-	CUresult r = cuLibraryGetGlobal(&at, bytes, handle, name);
+	const struct ptx_symbol *s;
+	struct library *lib;
 	struct range *range;
+	CUresult r = library_enter(handle, &lib);
 
 	if (r)
 		return r;
-	range = range_find(at);
-	if (!range || range->kind != RANGE_MANAGED)
+	if (!name || (!addr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	s = ptx_symbol_find(lib->ptx, name);
+	if (!s || !s->managed)
 		return CUDA_ERROR_NOT_FOUND;
+	r = library_managed(lib, s, gpu_for_choice(), &range);
+	if (r)
+		return r;
 	if (addr)
-		*addr = at;
+		*addr = range->addr;
+	if (bytes)
+		*bytes = s->size;
 	return CUDA_SUCCESS;
 }
 

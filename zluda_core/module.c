@@ -26,25 +26,30 @@ static uint64_t placed_at(const char *name)
 	return 0;
 }
 
-static CUresult allocate_global(struct module *m, uint32_t index)
+CUresult global_alloc(const struct ptx_symbol *s, struct gpu *gpu, struct range **out)
 {
-	const struct ptx_symbol *s = m->ptx->symbols[index];
 	struct range_request req = {.bytes = s->size ? s->size : 1,
 				    .align = s->align,
 				    .kind = s->managed ? RANGE_MANAGED : RANGE_GLOBAL,
-				    .gpu = m->ctx->gpu,
-				    .ctx = m->ctx,
+				    .gpu = gpu,
 				    .hint = placed_at(s->name)};
-	struct range *r;
-	CUresult e;
 
 	req.exact = req.hint != 0;
-	e = s->managed ? memory_alloc_host(&req, &r) : memory_alloc(&req, &r);
+	return s->managed ? memory_alloc_host(&req, out) : memory_alloc(&req, out);
+}
+
+static CUresult allocate_global(struct module *m, uint32_t index)
+{
+	const struct ptx_symbol *s = m->ptx->symbols[index];
+	bool shared = s->managed && m->library;
+	struct range *r;
+	CUresult e =
+		shared ? library_managed(m->library, s, m->ctx->gpu, &r) : global_alloc(s, m->ctx->gpu, &r);
+
 	if (e)
 		return e;
-	r->ctx = NULL; /* the module's, not the context's */
 	m->symbol_addr[index] = r->addr;
-	m->globals[m->nglobals++] = (struct global){index, r};
+	m->globals[m->nglobals++] = (struct global){index, r, shared};
 	return CUDA_SUCCESS;
 }
 
@@ -99,11 +104,12 @@ static CUresult initialise_globals(struct module *m)
 
 	for (unsigned i = 0; i < m->nglobals; i++) {
 		const struct ptx_symbol *s = m->ptx->symbols[m->globals[i].symbol];
-		uint8_t *bytes = s->size ? calloc(1, s->size) : NULL;
+		uint8_t *bytes;
 		CUresult r;
 
-		if (!s->size)
+		if (!s->size || m->globals[i].shared)
 			continue;
+		bytes = calloc(1, s->size);
 		if (!bytes)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (s->init)
@@ -166,7 +172,8 @@ void module_destroy(struct module *m)
 	if (m->dev)
 		gpu->ops->module_unload(gpu->dev, m->dev);
 	for (unsigned i = 0; i < m->nglobals; i++)
-		memory_free(m->globals[i].range);
+		if (!m->globals[i].shared)
+			memory_free(m->globals[i].range);
 	if (!m->library)
 		ptx_module_free(m->ptx);
 	free(m->symbol_addr);

@@ -144,6 +144,145 @@ static void questions()
 	CHECK(cudaFree(dev));
 }
 
+__managed__ int shared_count = 5;
+
+typedef int (*binary)(int, int);
+__device__ int plus(int a, int b)
+{
+	return a + b;
+}
+__device__ int times(int a, int b)
+{
+	return a * b;
+}
+__device__ binary operations[2] = {plus, times};
+
+__global__ void call_table(int *out, int which)
+{
+	*out = operations[which](6, 7);
+}
+
+__global__ void count()
+{
+	atomicAdd(&shared_count, 1);
+}
+
+struct node {
+	int value;
+	node *next;
+};
+
+__global__ void build_list(node **head, int n)
+{
+	for (int i = 0; i < n; i++) {
+		node *fresh = (node *)malloc(sizeof(node));
+
+		fresh->value = i;
+		fresh->next = *head;
+		*head = fresh;
+	}
+}
+
+__global__ void sum_list(node **head, int *sum)
+{
+	*sum = 0;
+	while (node *first = *head) {
+		*sum += first->value;
+		*head = first->next;
+		free(first);
+	}
+}
+
+static void code_and_heap()
+{
+	node **head;
+	int *out, value;
+
+	count<<<2, 8>>>();
+	CHECK(cudaDeviceSynchronize());
+	EXPECT(shared_count == 5 + 16);
+	shared_count = 1;
+	count<<<1, 3>>>();
+	CHECK(cudaDeviceSynchronize());
+	EXPECT(shared_count == 4);
+	CHECK(cudaMalloc(&out, sizeof(int)));
+	for (int i = 0; i < 2; i++) {
+		call_table<<<1, 1>>>(out, i);
+		CHECK(cudaMemcpy(&value, out, sizeof(int), cudaMemcpyDeviceToHost));
+		EXPECT(value == (i ? 42 : 13));
+	}
+	CHECK(cudaMalloc(&head, sizeof(node *)));
+	CHECK(cudaMemset(head, 0, sizeof(node *)));
+	build_list<<<1, 1>>>(head, 100);
+	sum_list<<<1, 1>>>(head, out);
+	CHECK(cudaMemcpy(&value, out, sizeof(int), cudaMemcpyDeviceToHost));
+	EXPECT(value == 4950);
+	CHECK(cudaFree(head));
+	CHECK(cudaFree(out));
+}
+
+__global__ void fill_dynamic(int *out)
+{
+	extern __shared__ int room[];
+
+	room[threadIdx.x * 64] = threadIdx.x;
+	__syncthreads();
+	out[threadIdx.x] = room[(blockDim.x - 1 - threadIdx.x) * 64];
+}
+
+static void host_step(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void more_calls()
+{
+	cudaMemcpy3DParms box = {};
+	cudaExtent extent = make_cudaExtent(8, 3, 2);
+	cudaPitchedPtr volume;
+	unsigned char in[2][3][8], back[2][3][8];
+	static int registered[256];
+	int *dev, *alias, steps = 0, result[256];
+	cudaStream_t s;
+
+	for (int i = 0; i < 48; i++)
+		((unsigned char *)in)[i] = (unsigned char)(i * 5);
+	CHECK(cudaMalloc3D(&volume, extent));
+	box.srcPtr = make_cudaPitchedPtr(in, 8, 8, 3);
+	box.dstPtr = volume;
+	box.extent = extent;
+	box.kind = cudaMemcpyHostToDevice;
+	CHECK(cudaMemcpy3D(&box));
+	box.srcPtr = volume;
+	box.dstPtr = make_cudaPitchedPtr(back, 8, 8, 3);
+	box.kind = cudaMemcpyDeviceToHost;
+	CHECK(cudaMemcpy3D(&box));
+	EXPECT(!memcmp(in, back, sizeof(in)));
+	CHECK(cudaFree(volume.ptr));
+
+	CHECK(cudaHostRegister(registered, sizeof(registered), cudaHostRegisterMapped));
+	CHECK(cudaHostGetDevicePointer(&alias, registered, 0));
+	CHECK(cudaFuncSetAttribute(fill_dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
+	fill_dynamic<<<1, 256, 65536>>>(alias);
+	CHECK(cudaDeviceSynchronize());
+	for (int i = 0; i < 256; i++)
+		EXPECT(registered[i] == 255 - i);
+	CHECK(cudaHostUnregister(registered));
+
+	CHECK(cudaStreamCreate(&s));
+	CHECK(cudaMalloc(&dev, 1024));
+	CHECK(cudaLaunchHostFunc(s, host_step, &steps));
+	CHECK(cudaMemsetAsync(dev, 1, 1024, s));
+	void *args[] = {&dev};
+	CHECK(cudaLaunchCooperativeKernel((void *)fill_dynamic, dim3(1), dim3(256), args, 65536, s));
+	CHECK(cudaMemcpyAsync(result, dev, 1024, cudaMemcpyDefault, s));
+	CHECK(cudaStreamSynchronize(s));
+	EXPECT(steps == 1 && result[10] == 245);
+	EXPECT(cudaStreamQuery(s) == cudaSuccess);
+	CHECK(cudaFree(dev));
+	CHECK(cudaStreamDestroy(s));
+}
+
 static void errors()
 {
 	void *p;
@@ -161,6 +300,8 @@ int main()
 	streams();
 	memory();
 	questions();
+	code_and_heap();
+	more_calls();
 	errors();
 	say<<<1, 1>>>(5);
 	CHECK(cudaDeviceSynchronize());
