@@ -265,21 +265,25 @@ static CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *p, size_t n, CUme
 	return made(REAL(cuMemAllocFromPoolAsync_ptsz)(p, n, pool, s), p, n);
 }
 
-/* The loader's variables count from when the program asks where they are. */
-static CUresult hook_cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
-{
-	size_t size = 0;
-	CUdeviceptr address = 0;
-	CUresult r = REAL(cuModuleGetGlobal_v2)(&address, &size, m, name);
-
-	if (r != CUDA_SUCCESS)
-		return r;
-	if (p)
-		*p = address;
-	if (n)
-		*n = size;
-	return made(r, &address, size);
-}
+/* A module's variables count from when the program asks where they are. */
+#define GLOBAL(fn, type)                                                                   \
+	static CUresult hook_##fn(CUdeviceptr *p, size_t *n, type owner, const char *name) \
+	{                                                                                  \
+		size_t size = 0;                                                           \
+		CUdeviceptr address = 0;                                                   \
+		CUresult r = REAL(fn)(&address, &size, owner, name);                       \
+                                                                                           \
+		if (r != CUDA_SUCCESS)                                                     \
+			return r;                                                          \
+		if (p)                                                                     \
+			*p = address;                                                      \
+		if (n)                                                                     \
+			*n = size;                                                         \
+		return made(r, &address, size);                                            \
+	}
+GLOBAL(cuModuleGetGlobal_v2, CUmodule)
+GLOBAL(cuLibraryGetGlobal, CUlibrary)
+GLOBAL(cuLibraryGetManaged, CUlibrary)
 
 static CUresult hook_cuMemMap(CUdeviceptr p, size_t n, size_t offset, CUmemGenericAllocationHandle h,
 			      unsigned long long flags)
@@ -325,6 +329,8 @@ const struct rec_hook rec_check_hooks[] = {
 	HOOK(cuMemAllocFromPoolAsync),
 	HOOK(cuMemAllocFromPoolAsync_ptsz),
 	HOOK(cuModuleGetGlobal_v2),
+	HOOK(cuLibraryGetGlobal),
+	HOOK(cuLibraryGetManaged),
 	HOOK(cuMemMap),
 	HOOK(cuMemFree_v2),
 	HOOK(cuMemFreeAsync),

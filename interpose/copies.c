@@ -378,6 +378,84 @@ ASYNC_ND(cuMemcpy3DAsync_v2_ptsz, CUDA_MEMCPY3D, copy_3d, true)
 ASYNC_ND(cuMemcpy3DPeerAsync, CUDA_MEMCPY3D_PEER, copy_peer, false)
 ASYNC_ND(cuMemcpy3DPeerAsync_ptsz, CUDA_MEMCPY3D_PEER, copy_peer, true)
 
+/* ---- batches ------------------------------------------------------------------------ */
+
+/* One description per copy of a batch, before the call; NULL when none is wanted or there is no memory. */
+static struct copy *batch_before(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
+				 size_t count, CUstream stream, bool per_thread)
+{
+	struct rec_payload p = {.seq = rec_current(), .param = -1};
+	struct copy *c;
+
+	if (!p.seq || !count || !dsts || !srcs || !sizes)
+		return NULL;
+	c = count < SIZE_MAX / sizeof(*c) ? rec_pages(count * sizeof(*c)) : NULL;
+	if (!c)
+		rec_unavailable(&p, "out of memory for a batch of copies");
+	for (size_t i = 0; c && i < count; i++) {
+		c[i] = unified(dsts[i], srcs[i], sizes[i]);
+		on_stream(&c[i], stream, per_thread);
+		take_before(&c[i]);
+	}
+	return c;
+}
+
+static CUresult batch_after(struct copy *c, size_t count, CUresult r)
+{
+	for (size_t i = 0; c && i < count; i++)
+		take_after(&c[i], r);
+	rec_pages_free(c, c ? count * sizeof(*c) : 0);
+	return r;
+}
+
+#define BATCH_V1(fn, per_thread)                                                                        \
+	static CUresult hook_##fn(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,    \
+				  CUmemcpyAttributes *attrs, size_t *idxs, size_t nattrs, size_t *fail, \
+				  CUstream s)                                                           \
+	{                                                                                               \
+		struct copy *c = batch_before(dsts, srcs, sizes, count, s, per_thread);                 \
+		return batch_after(c, count,                                                            \
+				   REAL(fn)(dsts, srcs, sizes, count, attrs, idxs, nattrs, fail, s));   \
+	}
+#define BATCH_V2(fn, per_thread)                                                                          \
+	static CUresult hook_##fn(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,      \
+				  CUmemcpyAttributes *attrs, size_t *idxs, size_t nattrs, CUstream s)     \
+	{                                                                                                 \
+		struct copy *c = batch_before(dsts, srcs, sizes, count, s, per_thread);                   \
+		return batch_after(c, count, REAL(fn)(dsts, srcs, sizes, count, attrs, idxs, nattrs, s)); \
+	}
+BATCH_V1(cuMemcpyBatchAsync, false)
+BATCH_V1(cuMemcpyBatchAsync_ptsz, true)
+BATCH_V2(cuMemcpyBatchAsync_v2, false)
+BATCH_V2(cuMemcpyBatchAsync_v2_ptsz, true)
+
+static void no_3d_batches(void)
+{
+	struct rec_payload p = {.seq = rec_current(), .param = 1};
+
+	if (p.seq)
+		rec_unavailable(&p, "batches of three-dimensional copies are recorded without their bytes");
+}
+
+#define BATCH_3D_V1(fn)                                                                \
+	static CUresult hook_##fn(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *fail, \
+				  unsigned long long flags, CUstream s)                \
+	{                                                                              \
+		no_3d_batches();                                                       \
+		return REAL(fn)(n, ops, fail, flags, s);                               \
+	}
+#define BATCH_3D_V2(fn)                                                                            \
+	static CUresult hook_##fn(size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, \
+				  CUstream s)                                                      \
+	{                                                                                          \
+		no_3d_batches();                                                                   \
+		return REAL(fn)(n, ops, flags, s);                                                 \
+	}
+BATCH_3D_V1(cuMemcpy3DBatchAsync)
+BATCH_3D_V1(cuMemcpy3DBatchAsync_ptsz)
+BATCH_3D_V2(cuMemcpy3DBatchAsync_v2)
+BATCH_3D_V2(cuMemcpy3DBatchAsync_v2_ptsz)
+
 #define HOOK(fn)                               \
 	{                                      \
 		API_ID_##fn, (void *)hook_##fn \
@@ -417,5 +495,13 @@ const struct rec_hook rec_copy_hooks[] = {
 	HOOK(cuMemcpy3DAsync_v2_ptsz),
 	HOOK(cuMemcpy3DPeerAsync),
 	HOOK(cuMemcpy3DPeerAsync_ptsz),
+	HOOK(cuMemcpyBatchAsync),
+	HOOK(cuMemcpyBatchAsync_ptsz),
+	HOOK(cuMemcpyBatchAsync_v2),
+	HOOK(cuMemcpyBatchAsync_v2_ptsz),
+	HOOK(cuMemcpy3DBatchAsync),
+	HOOK(cuMemcpy3DBatchAsync_ptsz),
+	HOOK(cuMemcpy3DBatchAsync_v2),
+	HOOK(cuMemcpy3DBatchAsync_v2_ptsz),
 };
 const unsigned rec_ncopy_hooks = sizeof(rec_copy_hooks) / sizeof(rec_copy_hooks[0]);

@@ -25,7 +25,7 @@ struct known_table {
 	uint8_t uuid[16];
 	uint8_t length;             /* where entry 0 is a function and not the size; else 0 */
 	uint8_t untouched;          /* a slot whose address is part of the identity hash */
-	struct known_slot slots[5]; /* slot 0: end */
+	struct known_slot slots[7]; /* slot 0: end */
 };
 
 static const struct known_table known_tables[] = {
@@ -33,17 +33,27 @@ static const struct known_table known_tables[] = {
 	{{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9},
 	 0,
 	 0,
-	 {{1, {1, 0}}, {2, {-1, 0}}, {6, {1, 0}}, {8, {0, 1}}, {0, {-1, -1}}}},
+	 {{1, {1, 0, false}},
+	  {2, {-1, 0, false}},
+	  {6, {1, 0, false}},
+	  {7, {-1, -1, true}},
+	  {8, {0, 1, false}},
+	  {12, {-1, -1, true}}}},
+	/* scratch buffers of the tools' hooks */
+	{{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66},
+	 0,
+	 0,
+	 {{2, {-1, -1, true}}, {6, {-1, -1, true}}}},
 	/* context-local storage has no size entry */
 	{{0xc6, 0x93, 0x33, 0x6e, 0x11, 0x21, 0xdf, 0x11, 0xa8, 0xc3, 0x68, 0xf3, 0x55, 0xd8, 0x95, 0x93},
 	 4,
 	 0,
-	 {{0, {-1, -1}}}},
+	 {{0}}},
 	/* the identity check itself */
 	{{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2},
 	 0,
 	 1,
-	 {{0, {-1, -1}}}},
+	 {{0}}},
 };
 
 static const void *done[MAX_TABLES]; /* tables seen */

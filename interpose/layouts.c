@@ -124,6 +124,27 @@ static bool valid_answer(const struct ring_params *a)
 	return true;
 }
 
+/* Where a handle came from does not matter then: an enumeration, a graph, a private table. */
+static void name_kernel(uint64_t function)
+{
+	void *f = (void *)(uintptr_t)function;
+	const char *name = NULL;
+	void *module = NULL;
+	struct rec_thread *t = rec_own_begin();
+	bool ok;
+
+	ok = rec_driver_has(API_ID_cuFuncGetName) && rec_driver_has(API_ID_cuFuncGetModule) &&
+	     REAL(cuFuncGetName)(&name, f) == CUDA_SUCCESS && name &&
+	     REAL(cuFuncGetModule)((CUmodule *)&module, f) == CUDA_SUCCESS;
+	if (!ok)
+		ok = rec_driver_has(API_ID_cuKernelGetName) && rec_driver_has(API_ID_cuKernelGetLibrary) &&
+		     REAL(cuKernelGetName)(&name, f) == CUDA_SUCCESS && name &&
+		     REAL(cuKernelGetLibrary)((CUlibrary *)&module, f) == CUDA_SUCCESS;
+	rec_own_end(t);
+	if (ok)
+		rec_kernel_record(function, (uintptr_t)module, name);
+}
+
 static struct entry *learn(uint64_t function, uint64_t seq)
 {
 	size_t at[REC_MAX_PARAMS][2];
@@ -131,6 +152,7 @@ static struct entry *learn(uint64_t function, uint64_t seq)
 	struct ring_params *answer = NULL;
 	struct entry *e;
 
+	name_kernel(function);
 	if (n < 0 || rec_checking()) {
 		answer = rec_pages(sizeof(*answer));
 		if (answer && (!rec_ask_params(function, seq, answer) || !valid_answer(answer))) {

@@ -87,6 +87,7 @@ void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total,
 void rec_unavailable(const struct rec_payload *p, const char *why);
 void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,
 		       bool known);
+void rec_kernel_record(uint64_t function, uint64_t module, const char *name);
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16]);
 void rec_function_record(uint32_t id, const char *name);
 
@@ -148,6 +149,7 @@ void rec_check_launch(uint64_t seq, const struct rec_layout *l, const void *para
 struct rec_thunk_traits {
 	int image_param; /* index of the integer argument that points to a code image, or -1 */
 	int out_param;   /* integer argument through which a handle is returned, or -1 */
+	bool is_void;    /* what is in rax afterwards is nothing */
 };
 /* An address that records calls of `real` under `name` with their registers. The same pair gives the same
  * address. Returns real itself when no thunk can be made. */

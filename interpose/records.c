@@ -97,25 +97,59 @@ void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total,
 	} while (done < bytes);
 }
 
+/* Rows that do not lie one behind the other are gathered, as many at a time as make a piece. */
+struct gather {
+	const char *base;
+	uint64_t row, pitch, slice, height;
+};
+
+static void gather_rows(const struct gather *g, uint8_t *to, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++, to += g->row)
+		memcpy(to, g->base + i / g->height * g->slice + i % g->height * g->pitch, g->row);
+}
+
+static void payload_rows(const struct rec_payload *p, const struct gather *g, uint64_t id, uint64_t total)
+{
+	struct rec_thread *t = rec_thread_get();
+	uint64_t rows = p->height * p->depth, step = t ? piece_bytes(t) / g->row : 0;
+
+	for (uint64_t done = 0; step && done < rows; done += step) {
+		uint64_t n = rows - done < step ? rows - done : step;
+		unsigned flags = (done ? 0 : RING_PAYLOAD_FIRST) | (done + n == rows ? RING_PAYLOAD_LAST : 0);
+		struct ring_payload *r = begin_payload(t, p, id, total, flags, n * g->row);
+
+		if (!r)
+			return;
+		gather_rows(g, r->data, done, n);
+		rec_commit(t, r->r.bytes);
+	}
+}
+
+static void payload_long_rows(const struct rec_payload *p, const struct gather *g, uint64_t id,
+			      uint64_t total)
+{
+	uint64_t rows = p->height * p->depth;
+
+	for (uint64_t i = 0; i < rows; i++)
+		rec_payload_piece(p, id, total,
+				  (i ? 0 : RING_PAYLOAD_FIRST) | (i + 1 == rows ? RING_PAYLOAD_LAST : 0),
+				  g->base + i / g->height * g->slice + i % g->height * g->pitch, g->row);
+}
+
 void rec_payload(const struct rec_payload *p, const void *data)
 {
-	uint64_t row = p->width, pitch = p->pitch ? p->pitch : row,
-		 slice = p->slice ? p->slice : pitch * p->height;
-	uint64_t total = row * p->height * p->depth, id = rec_unique(), done = 0;
-	const char *base = data;
+	struct gather g = {.base = data, .row = p->width, .height = p->height};
+	uint64_t total = p->width * p->height * p->depth, id = rec_unique();
 
-	if (pitch == row && slice == row * p->height) {
+	g.pitch = p->pitch ? p->pitch : g.row;
+	g.slice = p->slice ? p->slice : g.pitch * g.height;
+	if (g.pitch == g.row && g.slice == g.row * g.height)
 		rec_payload_piece(p, id, total, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, data, total);
-		return;
-	}
-	for (uint64_t z = 0; z < p->depth; z++)
-		for (uint64_t y = 0; y < p->height; y++) {
-			unsigned flags = (done == 0 ? RING_PAYLOAD_FIRST : 0) |
-					 (done + row == total ? RING_PAYLOAD_LAST : 0);
-
-			rec_payload_piece(p, id, total, flags, base + z * slice + y * pitch, row);
-			done += row;
-		}
+	else if (g.row <= 65536)
+		payload_rows(p, &g, id, total);
+	else
+		payload_long_rows(p, &g, id, total);
 }
 
 void rec_unavailable(const struct rec_payload *p, const char *why)
@@ -141,6 +175,20 @@ void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const 
 	l->param_bytes = bytes;
 	memcpy(l->params, params, bytes);
 	rec_commit(t, l->r.bytes);
+}
+
+void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
+{
+	struct rec_thread *t = rec_thread_get();
+	size_t n = strlen(name);
+	struct ring_kernel *k = t && n < 8192 ? begin(t, round8(sizeof(*k) + n + 1), RING_KERNEL, 0) : NULL;
+
+	if (!k)
+		return;
+	k->function = function;
+	k->module = module;
+	memcpy(k->name, name, n + 1);
+	rec_commit(t, k->r.bytes);
 }
 
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16])

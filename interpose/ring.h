@@ -62,6 +62,7 @@ enum ring_kind {
 	RING_HASH,     /* --check: one allocation's hash after a launch */
 	RING_HOST_WRITE,
 	RING_DIAG,   /* text of a diagnostic */
+	RING_KERNEL, /* what the driver says a function handle is, when it is launched for the first time */
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
@@ -129,6 +130,12 @@ struct ring_launch {
 	uint64_t function; /* handle */
 	uint32_t nparams, param_bytes;
 	uint8_t params[]; /* packed at the driver's offsets */
+};
+
+struct ring_kernel {
+	struct ring_record r;
+	uint64_t function, module; /* handles; module may be a library's */
+	char name[];
 };
 
 struct ring_hash {

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,9 +48,20 @@ static struct ring_header *map_ring(int memfd, uint64_t bytes)
 	return NULL;
 }
 
+/* A file that grows beyond the limit brings SIGXFSZ upon the program (setrlimit(2)), memory files included.
+ */
+static bool file_size_allowed(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+	       (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+}
+
 static struct ring_header *make_ring(uint64_t bytes)
 {
-	int memfd = memfd_create("cutrace-ring", MFD_CLOEXEC);
+	int memfd =
+		file_size_allowed(RING_DATA_OFFSET + bytes) ? memfd_create("cutrace-ring", MFD_CLOEXEC) : -1;
 	struct ring_header *h = NULL;
 
 	if (memfd < 0)

@@ -22,6 +22,7 @@ struct rec_return {
 struct thunk {
 	void *real;
 	int16_t image_param, out_param;
+	bool is_void;
 	char name[NAME_MAX_BYTES];
 };
 
@@ -47,6 +48,7 @@ static uint32_t find_or_add(const char *name, void *real, const struct rec_thunk
 		thunks[i].real = real;
 		thunks[i].image_param = (int16_t)(traits ? traits->image_param : -1);
 		thunks[i].out_param = (int16_t)(traits ? traits->out_param : -1);
+		thunks[i].is_void = traits && traits->is_void;
 		atomic_store_explicit(&count, n + 1, memory_order_release);
 		n++;
 	}
@@ -147,7 +149,7 @@ uint64_t thunk_exit(uint64_t rax, uint64_t sp)
 	memmove(&t->returns[i - 1], &t->returns[i], (t->nreturns - i) * sizeof(e));
 	t->nreturns--;
 	f = (struct rec_frame){.t = t, .seq = e.seq, .func = RING_UNKNOWN + e.index};
-	w = rec_leave(&f, (int32_t)rax, e.out ? 1 : 0);
+	w = rec_leave(&f, thunks[e.index].is_void ? 0 : (int32_t)rax, e.out ? 1 : 0);
 	if (e.out)
 		rec_out(&f, w, 0, e.out, 8);
 	rec_publish_exit(&f);

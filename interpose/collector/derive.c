@@ -75,13 +75,6 @@ static void map_memory(struct collector *c, struct event *e)
 	add_allocation(c, e, e->args[0], e->args[1], 0);
 }
 
-/* A variable of a module counts from when the program asks for it, once. */
-static void find_global(struct collector *c, struct event *e)
-{
-	if (!object_at(&e->process->objects, OBJECT_ALLOCATION, e->outs[0], e->key))
-		add_allocation(c, e, e->outs[0], e->outs[1], 0);
-}
-
 struct ending {
 	struct collector *c;
 	struct event *e;
@@ -251,6 +244,19 @@ static void unload(struct collector *c, struct event *e)
 		trace_writer_module(c->w, &row);
 }
 
+/* A variable of a module counts from when the program asks for it, once. Not every program asks for its size.
+ */
+static void find_global(struct collector *c, struct event *e)
+{
+	struct module *m = module_at(e->process, e->args[2], e->key);
+	uint64_t bytes = e->outs[1];
+
+	if (!bytes && m && e->text)
+		bytes = module_variable_bytes(m, e->text);
+	if (!object_at(&e->process->objects, OBJECT_ALLOCATION, e->outs[0], e->key))
+		add_allocation(c, e, e->outs[0], bytes, 0);
+}
+
 static void bind_kernel(struct collector *c, struct event *e, uint64_t handle, struct kernel *k)
 {
 	struct version *v = object_at(&e->process->objects, OBJECT_KERNEL, handle, e->key);
@@ -285,6 +291,26 @@ static void kernel_function(struct collector *c, struct event *e)
 	bind_kernel(c, e, e->outs[0], derive_kernel(e->process, e->args[1], e->key));
 }
 
+/* What the driver said of a handle that is launched for the first time; most are known by then. */
+static void said_kernel(struct collector *c, struct event *e)
+{
+	struct module *m = module_at(e->process, e->args[1], e->key);
+
+	if (m && !derive_kernel(e->process, e->args[0], e->key))
+		bind_kernel(c, e, e->args[0], module_kernel(c, m, e->text));
+}
+
+void derive_kernel_name(struct collector *c, struct process *p, uint64_t seq, const struct ring_kernel *k,
+			const char *name)
+{
+	struct event e = {.key = 2 * seq, .seq = seq, .process = p, .run = said_kernel, .text = strdup(name)};
+
+	e.args[0] = k->function;
+	e.args[1] = k->module;
+	if (!e.text || !event_add(c, &e))
+		free(e.text);
+}
+
 /* ---- verbs: launches ---------------------------------------------------------------------- */
 
 static void launch(struct collector *c, struct event *e)
@@ -312,9 +338,9 @@ static const struct rule rules[] = {
 	{F(cuMemHostAlloc), allocate_host, false, 0, 1, 0, "host", -1},
 	{F(cuMemHostRegister_v2), register_host, false, 0, 0, 0, "registered", -1},
 	{F(cuMemMap), map_memory, false, 0, 0, 0, "vmm", -1},
-	{F(cuModuleGetGlobal_v2), find_global, false, 0, 0, 0, "global", -1},
-	{F(cuLibraryGetGlobal), find_global, false, 0, 0, 0, "global", -1},
-	{F(cuLibraryGetManaged), find_global, false, 0, 0, 0, "managed", -1},
+	{F(cuModuleGetGlobal_v2), find_global, false, 0, 0, 0, "global", 3},
+	{F(cuLibraryGetGlobal), find_global, false, 0, 0, 0, "global", 3},
+	{F(cuLibraryGetManaged), find_global, false, 0, 0, 0, "managed", 3},
 	{F(cuMemFree_v2), free_memory, true, 0, 0, 0, NULL, -1},
 	{F(cuMemFreeAsync), free_memory, true, 0, 0, 0, NULL, -1},
 	{F(cuMemFreeAsync_ptsz), free_memory, true, 0, 0, 0, NULL, -1},

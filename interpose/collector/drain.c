@@ -310,22 +310,42 @@ static bool on_hash(struct collector *c, const struct ring_hash *h)
 	return true;
 }
 
-static bool on_text(struct collector *c, struct ring *r, const struct ring_record *rec)
+/* The text at the end of a record whose fixed part has `fixed` bytes; NULL when it does not end. */
+static const char *text_of(const struct ring_record *rec, size_t fixed)
+{
+	const char *text = (const char *)rec + fixed;
+
+	return rec->bytes > fixed && memchr(text, 0, rec->bytes - fixed) ? text : NULL;
+}
+
+static bool on_diag(struct collector *c, struct ring *r, const struct ring_diag *d)
 {
 	static const char *const severities[] = {"info", "warning", "error"};
-	const struct ring_diag *d = (const struct ring_diag *)rec;
-	const struct ring_function *f = (const struct ring_function *)rec;
-	size_t fixed = rec->kind == RING_DIAG ? sizeof(*d) : sizeof(*f);
-	const char *text = rec->kind == RING_DIAG ? d->text : f->name;
+	const char *text = text_of(&d->r, sizeof(*d));
 
-	if (rec->bytes <= fixed || !memchr(text, 0, rec->bytes - fixed))
-		return false;
-	if (rec->kind == RING_DIAG)
-		collector_diag(c, r->process, d->seq, severities[rec->flags < 3 ? rec->flags : 2], "recorder",
+	if (text)
+		collector_diag(c, r->process, d->seq, severities[d->r.flags < 3 ? d->r.flags : 2], "recorder",
 			       "%s", text);
-	else
-		derive_name(c, r->process, f->func, text);
-	return true;
+	return text != NULL;
+}
+
+static bool on_function(struct collector *c, struct ring *r, const struct ring_function *f)
+{
+	const char *name = text_of(&f->r, sizeof(*f));
+
+	if (name)
+		derive_name(c, r->process, f->func, name);
+	return name != NULL;
+}
+
+/* Recorded on the way to a launch: at that call. */
+static bool on_kernel(struct collector *c, struct ring *r, const struct ring_kernel *k)
+{
+	const char *name = text_of(&k->r, sizeof(*k));
+
+	if (name && r->thread.depth)
+		derive_kernel_name(c, r->process, r->thread.calls[r->thread.depth - 1].row.id, k, name);
+	return name != NULL;
 }
 
 static bool on_payload(struct collector *c, struct ring *r, const struct ring_payload *p)
@@ -345,8 +365,9 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 	case RING_PAYLOAD: return on_payload(c, r, (const struct ring_payload *)rec);
 	case RING_LAUNCH: return on_launch(c, r, (const struct ring_launch *)rec);
 	case RING_HASH: return on_hash(c, (const struct ring_hash *)rec);
-	case RING_FUNCTION:
-	case RING_DIAG: return on_text(c, r, rec);
+	case RING_FUNCTION: return on_function(c, r, (const struct ring_function *)rec);
+	case RING_DIAG: return on_diag(c, r, (const struct ring_diag *)rec);
+	case RING_KERNEL: return on_kernel(c, r, (const struct ring_kernel *)rec);
 	case RING_THREAD:
 		if (rec->bytes >= sizeof(struct ring_thread))
 			begin_thread(c, r, (const struct ring_thread *)rec);

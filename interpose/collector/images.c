@@ -228,18 +228,23 @@ static bool fill_from_ptx(struct kernel *k, struct ptx_module *m, struct ptx_fun
 	return true;
 }
 
+static struct ptx_module *parsed(struct text *t)
+{
+	if (!t->parsed) {
+		t->parsed = true;
+		t->module = ptx_module_parse(t->p, t->n, "image.ptx", NULL);
+	}
+	return t->module;
+}
+
 static bool from_ptx(struct kernel *k, struct image *i, const char *name)
 {
 	for (struct text *t = i->texts; t; t = t->next) {
-		struct ptx_func *f;
+		struct ptx_module *m = parsed(t);
+		struct ptx_func *f = m ? ptx_func_find(m, name) : NULL;
 
-		if (!t->parsed) {
-			t->parsed = true;
-			t->module = ptx_module_parse(t->p, t->n, "image.ptx", NULL);
-		}
-		f = t->module ? ptx_func_find(t->module, name) : NULL;
 		if (f)
-			return fill_from_ptx(k, t->module, f);
+			return fill_from_ptx(k, m, f);
 	}
 	return false;
 }
@@ -261,18 +266,23 @@ static bool fill_from_cubin(struct kernel *k, const struct cubin_kernel *q)
 	return true;
 }
 
+static struct cubin *opened(struct machine *m)
+{
+	if (!m->tried) {
+		m->tried = true;
+		m->open = cubin_open(&m->cubin, m->p, m->n, NULL) == 0;
+	}
+	return m->open ? &m->cubin : NULL;
+}
+
 static bool from_machine(struct kernel *k, struct image *i, const char *name)
 {
 	for (struct machine *m = i->machines; m; m = m->next) {
-		const struct cubin_kernel *q;
+		struct cubin *q = opened(m);
+		const struct cubin_kernel *found = q ? cubin_kernel_find(q, name) : NULL;
 
-		if (!m->tried) {
-			m->tried = true;
-			m->open = cubin_open(&m->cubin, m->p, m->n, NULL) == 0;
-		}
-		q = m->open ? cubin_kernel_find(&m->cubin, name) : NULL;
-		if (q)
-			return fill_from_cubin(k, q);
+		if (found)
+			return fill_from_cubin(k, found);
 	}
 	return false;
 }
@@ -309,6 +319,27 @@ struct kernel *module_kernel(struct collector *c, struct module *m, const char *
 	if (c->w)
 		trace_writer_kernel(c->w, &k->row);
 	return k;
+}
+
+uint64_t module_variable_bytes(const struct module *m, const char *name)
+{
+	struct image *i = image_of(m);
+
+	for (struct text *t = i ? i->texts : NULL; t; t = t->next) {
+		struct ptx_module *p = parsed(t);
+		struct ptx_symbol *s = p ? ptx_symbol_find(p, name) : NULL;
+
+		if (s)
+			return s->size;
+	}
+	for (struct machine *x = i ? i->machines : NULL; x; x = x->next) {
+		const struct cubin *q = opened(x);
+
+		for (unsigned k = 0; q && k < q->nvariables; k++)
+			if (!strcmp(q->variables[k].name, name))
+				return q->variables[k].bytes;
+	}
+	return 0;
 }
 
 void kernel_answer(const struct kernel *k, struct ring_params *out)

@@ -169,6 +169,8 @@ void payloads_abort(struct collector *c, struct process *p);
 void derive_exit(struct collector *c, struct ring *r, struct open_call *o);
 void derive_launch(struct collector *c, struct ring *r, struct open_call *o, const struct ring_launch *l);
 void derive_name(struct collector *c, struct process *p, uint32_t func, const char *name);
+void derive_kernel_name(struct collector *c, struct process *p, uint64_t seq, const struct ring_kernel *k,
+			const char *name);
 void derive_init(void);
 /* The kernel behind a handle at a key, or NULL. */
 struct kernel *derive_kernel(struct process *p, uint64_t handle, uint64_t key);
@@ -199,6 +201,8 @@ uint64_t image_buffer(const struct image *i);
 /* The module's kernel of that name with its row, made when asked for first. NULL only without memory. */
 struct kernel *module_kernel(struct collector *c, struct module *m, const char *name);
 void images_free(struct collector *c);
+/* Bytes of a variable of the module, 0 when nothing says it. */
+uint64_t module_variable_bytes(const struct module *m, const char *name);
 void kernel_answer(const struct kernel *k, struct ring_params *out);
 
 /* ---- collector.c ------------------------------------------------------------------------------ */
