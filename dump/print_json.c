@@ -257,7 +257,7 @@ void print_json(const struct print_options *o, struct json *j, const struct row 
 	if (!o->stable)
 		json_key_int(j, "start_ns", r->call.t_enter);
 	if (!o->stable && r->call.done)
-		json_key_int(j, "duration_ns", r->call.t_exit - r->call.t_enter);
+		json_key_int(j, "duration_ns", row_duration_ns(r));
 	if (r->launch.call)
 		put_launch(o, j, r);
 	put_lists(o, j, r);

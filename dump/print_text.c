@@ -272,7 +272,7 @@ void print_text(const struct print_options *o, const struct row *r)
 	else
 		fputs("? in flight", o->out);
 	if (r->call.done && !o->stable)
-		fprintf(o->out, "  <%.1f us>", (double)(r->call.t_exit - r->call.t_enter) / 1e3);
+		fprintf(o->out, "  <%.1f us>", (double)row_duration_ns(r) / 1e3);
 	fputc('\n', o->out);
 	if (r->launch.call)
 		print_launch(o, r);

@@ -90,6 +90,12 @@ struct print_options {
 	bool many_process; /* the trace has several: name them */
 };
 
+/* A damaged trace may hold any times. */
+static inline int64_t row_duration_ns(const struct row *r)
+{
+	return (int64_t)((uint64_t)r->call.t_exit - (uint64_t)r->call.t_enter);
+}
+
 void print_text(const struct print_options *o, const struct row *r);
 void print_json(const struct print_options *o, struct json *j, const struct row *r);
 /* Shortest decimal that reads back as the same value. */

@@ -65,22 +65,15 @@ static int log_append(struct trace_writer *w, const uint8_t *p, size_t n, uint64
 	return 0;
 }
 
-static unsigned cache_index(const struct trace_hash *h)
-{
-	return (h->b[15] | (unsigned)h->b[14] << 8) & (HASH_CACHE - 1);
-}
-
 /* Row id of known contents, 0 when new. */
-static uint64_t find(struct trace_writer *w, struct hash_cache *cache, enum writer_stmt id,
+static uint64_t find(struct trace_writer *w, struct content_map *map, enum writer_stmt id,
 		     const struct trace_hash *h, uint64_t bytes)
 {
-	unsigned i = cache_index(h);
-	uint64_t found = 0;
+	uint64_t found = content_map_find(map, h, bytes);
 	sqlite3_stmt *s;
 
-	if (cache->slot[i].id && cache->slot[i].bytes == bytes &&
-	    !memcmp(&cache->slot[i].hash, h, sizeof(*h)))
-		return cache->slot[i].id;
+	if (found || bytes <= SMALL_BYTES)
+		return found;
 	s = writer_stmt(w, id);
 	if (!s)
 		return 0;
@@ -92,36 +85,31 @@ static uint64_t find(struct trace_writer *w, struct hash_cache *cache, enum writ
 	return found;
 }
 
-static void remember(struct hash_cache *cache, const struct trace_hash *h, uint64_t bytes, uint64_t id)
-{
-	unsigned i = cache_index(h);
-
-	cache->slot[i].hash = *h;
-	cache->slot[i].bytes = bytes;
-	cache->slot[i].id = id;
-}
-
-static int put_chunk(struct trace_writer *w, const uint8_t *p, size_t n, struct trace_hash *h, uint64_t *id)
+static int insert_chunk(struct trace_writer *w, const uint8_t *p, size_t n, const struct trace_hash *h,
+			uint64_t *id)
 {
 	bool logged = w->tuning.use_log && n > w->tuning.inline_bytes;
 	uint64_t offset = 0;
 
+	if (writer_begin(w) || (logged && log_append(w, p, n, &offset)))
+		return w->error.code;
+	if (logged)
+		writer_row(w, W_CHUNK, "buizz", h->b, sizeof(h->b), (uint64_t)n, (int64_t)CHUNK_LOGGED,
+			   offset, (uint64_t)0);
+	else
+		writer_row(w, W_CHUNK, "buizb", h->b, sizeof(h->b), (uint64_t)n, (int64_t)CHUNK_STORED,
+			   (uint64_t)0, p, n);
+	*id = (uint64_t)sqlite3_last_insert_rowid(w->db);
+	return writer_grown(w, n);
+}
+
+static int put_chunk(struct trace_writer *w, const uint8_t *p, size_t n, struct trace_hash *h, uint64_t *id)
+{
 	*h = trace_hash_bytes(p, n);
 	*id = find(w, w->chunks, W_CHUNK_FIND, h, n);
-	if (!*id) {
-		if (writer_begin(w) || (logged && log_append(w, p, n, &offset)))
-			return w->error.code;
-		if (logged)
-			writer_row(w, W_CHUNK, "buizz", h->b, sizeof(h->b), (uint64_t)n,
-				   (int64_t)CHUNK_LOGGED, offset, (uint64_t)0);
-		else
-			writer_row(w, W_CHUNK, "buizb", h->b, sizeof(h->b), (uint64_t)n,
-				   (int64_t)CHUNK_STORED, (uint64_t)0, p, n);
-		*id = (uint64_t)sqlite3_last_insert_rowid(w->db);
-		writer_grown(w, n);
-	}
-	if (!w->error.code)
-		remember(w->chunks, h, n, *id);
+	if (!*id && insert_chunk(w, p, n, h, id))
+		return w->error.code;
+	content_map_put(w->chunks, h, n, *id);
 	return w->error.code;
 }
 
@@ -243,35 +231,51 @@ static struct trace_hash whole_hash(struct trace_buffer_writer *b)
 	return h;
 }
 
-static int put_buffer(struct trace_writer *w, const struct trace_hash *h, uint64_t bytes,
-		      const uint64_t *chunks, size_t n, uint64_t *id)
+static int insert_buffer(struct trace_writer *w, const struct trace_hash *h, uint64_t bytes,
+			 const uint64_t *chunks, size_t n, uint64_t *id)
 {
 	size_t i;
 
-	*id = find(w, w->buffers, W_BUFFER_FIND, h, bytes);
-	if (!*id) {
-		if (writer_row(w, W_BUFFER, "bu", h->b, sizeof(h->b), bytes))
-			return w->error.code;
-		*id = (uint64_t)sqlite3_last_insert_rowid(w->db);
-		for (i = 0; i < n && !w->error.code; i++)
-			writer_row(w, W_BUFFER_CHUNK, "uuu", *id, (uint64_t)i, chunks[i]);
-	}
+	if (writer_row(w, W_BUFFER, "bu", h->b, sizeof(h->b), bytes))
+		return w->error.code;
+	*id = (uint64_t)sqlite3_last_insert_rowid(w->db);
+	for (i = 0; i < n && !w->error.code; i++)
+		writer_row(w, W_BUFFER_CHUNK, "uuu", *id, (uint64_t)i, chunks[i]);
 	if (!w->error.code)
-		remember(w->buffers, h, bytes, *id);
+		content_map_put(w->buffers, h, bytes, *id);
 	return w->error.code;
+}
+
+/* A small buffer is one chunk, found by the buffer: the maps and rows of chunks need no look. */
+static int put_small(struct trace_writer *w, const uint8_t *p, size_t n, uint64_t *id, struct trace_hash *h)
+{
+	uint64_t chunk;
+
+	*h = trace_hash_bytes(p, n);
+	*id = content_map_find(w->buffers, h, n);
+	if (*id || (n && insert_chunk(w, p, n, h, &chunk)))
+		return w->error.code;
+	return insert_buffer(w, h, n, &chunk, n ? 1 : 0, id);
 }
 
 int trace_buffer_end(struct trace_buffer_writer *b, uint64_t *id, struct trace_hash *hash)
 {
 	struct trace_hash h;
 	int rc;
+	bool small = !b->nchunks && b->staged <= SMALL_BYTES;
 
-	if (b->staged && !b->error)
+	if (b->staged && !b->error && !small)
 		end_chunk(b, b->stage, b->staged);
 	rc = b->error;
-	if (!rc) {
+	if (!rc && small) {
+		rc = put_small(b->w, b->stage, b->staged, id, &h);
+		if (hash)
+			*hash = h;
+	} else if (!rc) {
 		h = whole_hash(b);
-		rc = put_buffer(b->w, &h, b->bytes, b->chunks, b->nchunks, id);
+		*id = find(b->w, b->w->buffers, W_BUFFER_FIND, &h, b->bytes);
+		if (!*id)
+			rc = insert_buffer(b->w, &h, b->bytes, b->chunks, b->nchunks, id);
 		if (hash)
 			*hash = h;
 	}
@@ -291,15 +295,11 @@ int trace_writer_buffer(struct trace_writer *w, const void *data, size_t bytes, 
 {
 	struct trace_buffer_writer *b;
 	struct trace_hash h;
-	uint64_t chunk;
 
 	if (w->error.code)
 		return w->error.code;
-	if (bytes && bytes <= TRACE_CHUNK_BYTES) { /* the usual case needs no memory */
-		if (put_chunk(w, data, bytes, &h, &chunk))
-			return w->error.code;
-		return put_buffer(w, &h, bytes, &chunk, 1, id);
-	}
+	if (bytes <= SMALL_BYTES) /* the usual case needs no memory */
+		return put_small(w, data, bytes, id, &h);
 	b = trace_buffer_begin(w);
 	if (!b)
 		return w->error.code;

@@ -21,6 +21,9 @@ extern const char trace_finish_sql[]; /* finish.sql: views and indexes made at c
 #define TRACE_LOG_MAGIC  "CUTRLOG1"
 #define TRACE_LOG_HEADER 16u /* magic, zeros; the first chunk follows */
 
+/* Contents up to this size are not indexed by hash in the file (schema.sql). */
+#define SMALL_BYTES 4096u
+
 /* ---- db.c --------------------------------------------------------------- */
 
 /* Fills d with what SQLite says about its last failure, with our code and a remedy. Returns the code. */
@@ -86,20 +89,11 @@ enum writer_stmt {
 #define CALL_COLUMNS     32u
 #define CALLS_PER_INSERT 8u
 #define CALL_BATCH       512u
-#define HASH_CACHE       (1u << 15)
 
 /* A call in flight: entered, not yet known to have ended. */
 struct flight {
 	struct trace_call call;
 	bool written; /* the row exists */
-};
-
-/* Direct-mapped cache of hash -> row, in front of the tables' indexes. */
-struct hash_cache {
-	struct {
-		struct trace_hash hash;
-		uint64_t bytes, id;
-	} slot[HASH_CACHE];
 };
 
 struct interned {
@@ -126,7 +120,7 @@ struct trace_writer {
 	struct interned *functions; /* open addressing by name */
 	unsigned nfunctions, functions_capacity;
 
-	struct hash_cache *chunks, *buffers;
+	struct content_map *chunks, *buffers;
 	int log_fd;
 	uint64_t log_end;
 };
@@ -148,6 +142,14 @@ int writer_flush_flights(struct trace_writer *w); /* calls in flight that have n
 void writer_free_calls(struct trace_writer *w);
 int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views, indexes */
 
+/* content_map.c: hash -> row of what was written lately; bounded. */
+struct content_map;
+struct content_map *content_map_new(void);
+void content_map_free(struct content_map *m);
+uint64_t content_map_find(const struct content_map *m, const struct trace_hash *h,
+			  uint64_t bytes); /* 0 = not here */
+void content_map_put(struct content_map *m, const struct trace_hash *h, uint64_t bytes, uint64_t id);
+
 int log_create(struct trace_writer *w, struct diag *d); /* chunk_store.c */
 
 /* ---- reader ------------------------------------------------------------- */
@@ -156,12 +158,9 @@ enum reader_stmt {
 	R_META,
 	R_CALL,
 	R_OVERFLOW,
-	R_MEMORY,
-	R_PAYLOADS,
 	R_BUFFER,
 	R_BUFFER_CHUNK,
 	R_CHUNK,
-	R_LAUNCH,
 	R_KERNEL,
 	R_KERNEL_PARAMS,
 	R_IMAGE,
@@ -170,6 +169,16 @@ enum reader_stmt {
 };
 
 #define KERNEL_BUCKETS 1024u
+
+/* Rows by call, asked for in ascending order as a rule: a statement that stays open and steps along is
+ * several times cheaper than a query per call. Not while a trace is being written: the statement would hold
+ * its snapshot. */
+struct call_cursor {
+	sqlite3_stmt *s;
+	uint64_t at;   /* call of the row it stands on, UINT64_MAX: none left */
+	uint64_t from; /* rows before this call are behind it */
+	bool valid;
+};
 
 /* Text that must live until close, each string once. */
 struct meta_text {
@@ -203,7 +212,10 @@ struct trace {
 		struct trace_image image;
 	} * images;
 
+	struct call_cursor payload_cursor, launch_cursor;
 	struct trace_payload *payloads; /* of the last call asked for */
+	uint64_t payloads_call;
+	unsigned npayloads;
 	unsigned payloads_capacity;
 	struct trace_launch_hash *hashes;
 	unsigned hashes_capacity;
@@ -213,6 +225,20 @@ struct trace {
 	size_t cached_bytes;
 	uint8_t *chunk;
 };
+
+/* sql selects the call as its first column, from `call>=?` on, in order of call. True when a row of the call
+ * is there; then read it and go on with reader_cursor_next, which tells whether there is another one of the
+ * same call. */
+#define SQL_PAYLOADS                                                                                    \
+	"SELECT call,id,param,kind,address,device_address,width,height,depth,buffer,note FROM payload " \
+	"WHERE call>=? ORDER BY call,id"
+#define SQL_LAUNCHES                                                                               \
+	"SELECT call,kernel,stream,gx,gy,gz,bx,by,bz,shared_bytes,cooperative,params FROM launch " \
+	"WHERE call>=? ORDER BY call"
+#define SQL_MEMORY "SELECT call,phase,data FROM call_memory WHERE call>=? ORDER BY call,phase"
+bool reader_cursor_seek(struct trace *t, struct call_cursor *c, const char *sql, uint64_t call);
+bool reader_cursor_next(struct call_cursor *c, uint64_t call);
+void reader_cursor_close(struct call_cursor *c);
 
 sqlite3_stmt *reader_stmt(struct trace *t, enum reader_stmt id);
 int reader_fail(struct trace *t, struct diag *d, const char *doing);

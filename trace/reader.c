@@ -18,15 +18,9 @@ static const char *const statements[R_NSTMTS] = {
 	[R_META] = "SELECT value FROM meta WHERE key=?",
 	[R_CALL] = "SELECT " CALL_COLUMN_NAMES " FROM call WHERE id=?",
 	[R_OVERFLOW] = "SELECT idx,value FROM call_overflow WHERE call=? ORDER BY idx",
-	[R_MEMORY] = "SELECT data FROM call_memory WHERE call=? AND phase=?",
-	[R_PAYLOADS] =
-		"SELECT id,param,kind,address,device_address,width,height,depth,buffer,note FROM payload "
-		"WHERE call=? ORDER BY id",
 	[R_BUFFER] = "SELECT bytes,hash FROM buffer WHERE id=?",
 	[R_BUFFER_CHUNK] = "SELECT chunk FROM buffer_chunk WHERE buffer=? AND idx=?",
 	[R_CHUNK] = "SELECT hash,bytes,codec,log_offset,data FROM chunk WHERE id=?",
-	[R_LAUNCH] = "SELECT kernel,stream,gx,gy,gz,bx,by,bz,shared_bytes,cooperative,params FROM launch "
-		     "WHERE call=?",
 	[R_KERNEL] = "SELECT module,name,has_ptx,param_bytes,line FROM kernel WHERE id=?",
 	[R_KERNEL_PARAMS] = "SELECT name,type,offset,bytes,is_pointer,is_read,is_written,elem_type "
 			    "FROM kernel_param WHERE kernel=? ORDER BY idx",
@@ -194,13 +188,18 @@ static int open_db(struct trace *t, struct diag *d)
 /* Every table and column that is read must be there. */
 static int check_schema(struct trace *t, struct diag *d)
 {
+	static const char *const cursors[] = {SQL_PAYLOADS, SQL_LAUNCHES, SQL_MEMORY};
+	sqlite3_stmt *s;
 	unsigned i;
 
+	for (i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
+		if (sqlite3_prepare_v2(t->db, cursors[i], -1, &s, NULL) != SQLITE_OK)
+			return reader_fail(t, d, "this is no whole trace");
+		sqlite3_finalize(s);
+	}
 	for (i = 0; i < R_NSTMTS; i++)
-		if (!reader_stmt(t, i)) {
-			reader_fail(t, d, "this is no whole trace");
-			return d ? d->code : CUTRACE_ECORRUPT;
-		}
+		if (!reader_stmt(t, i))
+			return reader_fail(t, d, "this is no whole trace");
 	return 0;
 }
 
@@ -300,6 +299,8 @@ void trace_close(struct trace *t)
 		return;
 	for (i = 0; i < R_NSTMTS; i++)
 		sqlite3_finalize(t->stmts[i]);
+	reader_cursor_close(&t->payload_cursor);
+	reader_cursor_close(&t->launch_cursor);
 	sqlite3_close_v2(t->db); /* iterators that are still around keep it until they go */
 	if (t->log_fd >= 0)
 		close(t->log_fd);

@@ -127,6 +127,13 @@ int64_t trace_buffer_bytes(struct trace *t, uint64_t buffer)
 	return buffer_row(t, buffer, &bytes, &h) ? -1 : bytes;
 }
 
+static int broken(struct trace *t, struct diag *d, uint64_t buffer, const char *why)
+{
+	diag_set(d, CUTRACE_ECORRUPT, t->path, "buffer %llu is damaged: %s", (unsigned long long)buffer, why);
+	diag_hint(d, "copy the trace again from where it was recorded");
+	return CUTRACE_ECORRUPT;
+}
+
 static uint64_t chunk_of(struct trace *t, uint64_t buffer, uint64_t index)
 {
 	sqlite3_stmt *s = reader_stmt(t, R_BUFFER_CHUNK);
@@ -140,13 +147,6 @@ static uint64_t chunk_of(struct trace *t, uint64_t buffer, uint64_t index)
 		id = (uint64_t)sqlite3_column_int64(s, 0);
 	sqlite3_reset(s);
 	return id;
-}
-
-static int broken(struct trace *t, struct diag *d, uint64_t buffer, const char *why)
-{
-	diag_set(d, CUTRACE_ECORRUPT, t->path, "buffer %llu is damaged: %s", (unsigned long long)buffer, why);
-	diag_hint(d, "copy the trace again from where it was recorded");
-	return CUTRACE_ECORRUPT;
 }
 
 int trace_buffer_read(struct trace *t, uint64_t buffer, uint64_t offset, void *dst, size_t bytes,
@@ -189,6 +189,11 @@ void *trace_buffer_load(struct trace *t, uint64_t buffer, size_t *bytes, struct 
 	*bytes = 0;
 	if (buffer_row(t, buffer, &total, &want)) {
 		diag_set(d, CUTRACE_ENOENT, t->path, "there is no buffer %llu", (unsigned long long)buffer);
+		return NULL;
+	}
+	if (total && !chunk_of(t, buffer,
+			       (uint64_t)(total - 1) / TRACE_CHUNK_BYTES)) { /* before memory is asked for */
+		broken(t, d, buffer, "a chunk is missing");
 		return NULL;
 	}
 	p = malloc((size_t)total + 1);

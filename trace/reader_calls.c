@@ -142,10 +142,12 @@ struct block {
 
 struct trace_memory {
 	struct trace *t;
+	struct call_cursor cursor;
 	uint64_t call;
 	int phase; /* -1: nothing loaded */
 	void *blob[PHASES];
-	size_t blob_capacity[PHASES];
+	size_t blob_capacity[PHASES], blob_bytes[PHASES];
+	uint64_t blobs_of; /* call, 0: none */
 	struct block *blocks; /* those of the later phase first */
 	size_t nblocks, blocks_capacity;
 };
@@ -165,6 +167,7 @@ void trace_memory_free(struct trace_memory *m)
 {
 	if (!m)
 		return;
+	reader_cursor_close(&m->cursor);
 	free(m->blob[0]);
 	free(m->blob[1]);
 	free(m->blocks);
@@ -209,38 +212,41 @@ static int parse_blocks(struct trace_memory *m, const uint8_t *p, size_t n)
 	return 0;
 }
 
-static int load_phase(struct trace_memory *m, uint64_t call, int phase)
+static int keep_blob(struct trace_memory *m, sqlite3_stmt *s, int phase)
 {
-	sqlite3_stmt *s = reader_stmt(m->t, R_MEMORY);
-	size_t n;
-	int rc;
+	size_t n = (size_t)sqlite3_column_bytes(s, 2);
 
-	if (!s)
-		return CUTRACE_ECORRUPT;
-	sqlite3_bind_int64(s, 1, (int64_t)call);
-	sqlite3_bind_int(s, 2, phase);
-	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW) {
-		sqlite3_reset(s);
-		return rc == SQLITE_DONE ? 0 : CUTRACE_ECORRUPT;
-	}
-	n = (size_t)sqlite3_column_bytes(s, 0);
 	if (n > m->blob_capacity[phase]) {
 		free(m->blob[phase]);
 		m->blob[phase] = malloc(n);
 		m->blob_capacity[phase] = m->blob[phase] ? n : 0;
+		if (!m->blob[phase])
+			return CUTRACE_ENOMEM;
 	}
-	if (n && m->blob[phase])
-		memcpy(m->blob[phase], sqlite3_column_blob(s, 0), n);
-	sqlite3_reset(s);
-	if (n && !m->blob[phase])
-		return CUTRACE_ENOMEM;
-	return parse_blocks(m, m->blob[phase], n);
+	m->blob_bytes[phase] = n;
+	if (n)
+		memcpy(m->blob[phase], sqlite3_column_blob(s, 2), n);
+	return 0;
+}
+
+static int load_blobs(struct trace_memory *m, uint64_t call)
+{
+	bool more = reader_cursor_seek(m->t, &m->cursor, SQL_MEMORY, call);
+	int rc = m->cursor.s ? 0 : CUTRACE_ECORRUPT;
+
+	m->blob_bytes[0] = m->blob_bytes[1] = 0;
+	for (; more; more = reader_cursor_next(&m->cursor, call)) {
+		int phase = sqlite3_column_int(m->cursor.s, 1);
+
+		if (!rc && phase >= 0 && phase < PHASES)
+			rc = keep_blob(m, m->cursor.s, phase);
+	}
+	return rc;
 }
 
 int trace_memory_load(struct trace_memory *m, uint64_t call, int phase)
 {
-	int rc = 0, i;
+	int rc, i;
 
 	if (phase < 0 || phase >= PHASES)
 		return CUTRACE_EINVAL;
@@ -249,9 +255,11 @@ int trace_memory_load(struct trace_memory *m, uint64_t call, int phase)
 	m->call = call;
 	m->phase = phase;
 	m->nblocks = 0;
+	rc = m->blobs_of == call && m->t->closed ? 0 : load_blobs(m, call);
+	m->blobs_of = rc ? 0 : call;
 	/* At exit the blocks written come first: they are newer than what the call read. */
 	for (i = phase; i >= 0 && !rc; i--)
-		rc = load_phase(m, call, i);
+		rc = parse_blocks(m, m->blob[i], m->blob_bytes[i]);
 	if (rc)
 		m->phase = -1;
 	return rc;

@@ -210,61 +210,66 @@ static bool grow(void **p, unsigned n, unsigned *capacity, size_t bytes)
 	return true;
 }
 
+static void add_payload(struct trace *t, sqlite3_stmt *s, uint64_t call)
+{
+	const char *kind;
+
+	if (!grow((void **)&t->payloads, t->npayloads, &t->payloads_capacity, sizeof(*t->payloads)))
+		return;
+	kind = reader_text(&t->transient, s, 3);
+	t->payloads[t->npayloads++] = (struct trace_payload){
+		.id = u64(s, 1),
+		.call = call,
+		.param = sqlite3_column_int(s, 2),
+		.kind = kind ? kind : "",
+		.address = u64(s, 4),
+		.device_address = u64(s, 5),
+		.width = u64(s, 6),
+		.height = u64(s, 7),
+		.depth = u64(s, 8),
+		.buffer = u64(s, 9),
+		.note = reader_text(&t->transient, s, 10),
+	};
+}
+
 const struct trace_payload *trace_payloads(struct trace *t, uint64_t call, unsigned *n)
 {
-	sqlite3_stmt *s = reader_stmt(t, R_PAYLOADS);
+	bool more;
 
-	*n = 0;
-	arena_free(&t->transient);
-	if (!s)
-		return NULL;
-	sqlite3_bind_int64(s, 1, (int64_t)call);
-	while (sqlite3_step(s) == SQLITE_ROW &&
-	       grow((void **)&t->payloads, *n, &t->payloads_capacity, sizeof(*t->payloads))) {
-		const char *kind = reader_text(&t->transient, s, 2);
-
-		t->payloads[(*n)++] = (struct trace_payload){
-			.id = u64(s, 0),
-			.call = call,
-			.param = sqlite3_column_int(s, 1),
-			.kind = kind ? kind : "",
-			.address = u64(s, 3),
-			.device_address = u64(s, 4),
-			.width = u64(s, 5),
-			.height = u64(s, 6),
-			.depth = u64(s, 7),
-			.buffer = u64(s, 8),
-			.note = reader_text(&t->transient, s, 9),
-		};
+	if (!t->closed || !call || t->payloads_call != call) {
+		arena_free(&t->transient);
+		t->npayloads = 0;
+		t->payloads_call = call;
+		more = reader_cursor_seek(t, &t->payload_cursor, SQL_PAYLOADS, call);
+		for (; more; more = reader_cursor_next(&t->payload_cursor, call))
+			add_payload(t, t->payload_cursor.s, call);
 	}
-	sqlite3_reset(s);
+	*n = t->npayloads;
 	return t->payloads;
 }
 
 int trace_launch_get(struct trace *t, uint64_t call, struct trace_launch *out)
 {
-	sqlite3_stmt *s = reader_stmt(t, R_LAUNCH);
-	int rc, i;
+	sqlite3_stmt *s;
+	int i;
 
-	if (!s)
-		return CUTRACE_ECORRUPT;
-	sqlite3_bind_int64(s, 1, (int64_t)call);
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW) {
-		memset(out, 0, sizeof(*out));
-		out->call = call;
-		out->kernel = u64(s, 0);
-		out->stream = u64(s, 1);
-		for (i = 0; i < 3; i++) {
-			out->grid[i] = (uint32_t)u64(s, 2 + i);
-			out->block[i] = (uint32_t)u64(s, 5 + i);
-		}
-		out->shared_bytes = (uint32_t)u64(s, 8);
-		out->cooperative = u64(s, 9) != 0;
-		out->params = u64(s, 10);
+	if (!reader_cursor_seek(t, &t->launch_cursor, SQL_LAUNCHES, call))
+		return t->launch_cursor.s ? CUTRACE_ENOENT : CUTRACE_ECORRUPT;
+	s = t->launch_cursor.s;
+	memset(out, 0, sizeof(*out));
+	out->call = call;
+	out->kernel = u64(s, 1);
+	out->stream = u64(s, 2);
+	for (i = 0; i < 3; i++) {
+		out->grid[i] = (uint32_t)u64(s, 3 + i);
+		out->block[i] = (uint32_t)u64(s, 6 + i);
 	}
-	sqlite3_reset(s);
-	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? CUTRACE_ENOENT : CUTRACE_ECORRUPT;
+	out->shared_bytes = (uint32_t)u64(s, 9);
+	out->cooperative = u64(s, 10) != 0;
+	out->params = u64(s, 11);
+	if (!t->closed)
+		sqlite3_reset(s);
+	return 0;
 }
 
 const struct trace_launch_hash *trace_launch_hashes(struct trace *t, uint64_t launch, unsigned *n)

@@ -38,9 +38,9 @@ static const char *const statements[W_NSTMTS] = {
 	[W_MEMORY] = "INSERT INTO call_memory VALUES(?,?,?) ON CONFLICT(call,phase) DO UPDATE "
 		     "SET data=CAST(data||excluded.data AS BLOB)",
 	[W_CHUNK] = "INSERT INTO chunk(hash,bytes,codec,log_offset,data) VALUES(?,?,?,?,?)",
-	[W_CHUNK_FIND] = "SELECT id FROM chunk WHERE hash=? AND bytes=?",
+	[W_CHUNK_FIND] = "SELECT id FROM chunk WHERE hash=? AND bytes=? AND bytes>4096",
 	[W_BUFFER] = "INSERT INTO buffer(hash,bytes) VALUES(?,?)",
-	[W_BUFFER_FIND] = "SELECT id FROM buffer WHERE hash=? AND bytes=?",
+	[W_BUFFER_FIND] = "SELECT id FROM buffer WHERE hash=? AND bytes=? AND bytes>4096",
 	[W_BUFFER_CHUNK] = "INSERT INTO buffer_chunk VALUES(?,?,?)",
 	[W_PAYLOAD] =
 		"INSERT INTO payload(call,param,kind,address,device_address,width,height,depth,buffer,note) "
@@ -286,8 +286,8 @@ static void writer_free(struct trace_writer *w)
 	for (i = 0; i < w->functions_capacity; i++)
 		free(w->functions[i].name);
 	free(w->functions);
-	free(w->chunks);
-	free(w->buffers);
+	content_map_free(w->chunks);
+	content_map_free(w->buffers);
 	if (w->log_fd >= 0)
 		close(w->log_fd);
 	free(w->path);
@@ -307,8 +307,8 @@ static struct trace_writer *writer_alloc(const char *path, const struct trace_tu
 	w->path = strdup(path);
 	w->log_path = malloc(n);
 	w->batch = calloc(CALL_BATCH, sizeof(*w->batch));
-	w->chunks = calloc(1, sizeof(*w->chunks));
-	w->buffers = calloc(1, sizeof(*w->buffers));
+	w->chunks = content_map_new();
+	w->buffers = content_map_new();
 	if (!w->path || !w->log_path || !w->batch || !w->chunks || !w->buffers) {
 		writer_free(w);
 		return NULL;
