@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct test_mem {
+	struct test_mem *next;
+	uint64_t addr, bytes;
+	struct dev_mem *mem;
+};
+
 static const struct device_ops *ops = &device_interp;
 
 static void print(void *ctx, const char *text, size_t bytes)
@@ -26,7 +32,10 @@ static int heap_free(void *ctx, uint64_t addr)
 {
 	struct test_device *t = ctx;
 
-	return addr < t->next_addr ? 0 : -1;
+	if (addr >= t->next_addr)
+		return -1;
+	test_release(t, addr);
+	return 0;
 }
 
 static void check(int rc, const struct diag *d)
@@ -43,10 +52,13 @@ void test_open(struct test_device *t, const char *options)
 	memset(t, 0, sizeof(*t));
 	check(ops->open(&t->dev, 0, options, &host, &d), &d);
 	t->next_addr = 0x550000000000ull;
+	pthread_mutex_init(&t->lock, NULL);
 }
 
 void test_close(struct test_device *t)
 {
+	while (t->mems)
+		test_release(t, t->mems->addr);
 	ops->close(t->dev);
 }
 
@@ -59,9 +71,34 @@ uint64_t test_alloc(struct test_device *t, uint64_t bytes, const void *init)
 
 	check(ops->mem_create(t->dev, bytes, &mem, &d), &d);
 	check(ops->map(t->dev, addr, bytes, mem, 0, false, &d), &d);
+	struct test_mem *m = malloc(sizeof(*m));
+
+	assert_non_null(m);
+	pthread_mutex_lock(&t->lock);
+	*m = (struct test_mem){t->mems, addr, bytes, mem};
+	t->mems = m;
+	pthread_mutex_unlock(&t->lock);
 	if (init)
 		check(ops->write(t->dev, addr, init, bytes, &d), &d);
 	return addr;
+}
+
+void test_release(struct test_device *t, uint64_t addr)
+{
+	struct test_mem **p = &t->mems, *m;
+	struct diag d = DIAG_INIT;
+
+	pthread_mutex_lock(&t->lock);
+	while (*p && (*p)->addr != addr)
+		p = &(*p)->next;
+	m = *p;
+	if (m)
+		*p = m->next;
+	pthread_mutex_unlock(&t->lock);
+	assert_non_null(m);
+	check(ops->unmap(t->dev, m->addr, m->bytes, &d), &d);
+	ops->mem_destroy(t->dev, m->mem);
+	free(m);
 }
 
 void test_read(struct test_device *t, void *dst, uint64_t src, uint64_t bytes)

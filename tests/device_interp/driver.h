@@ -14,6 +14,8 @@
 
 #include <cmocka.h> /* needs the above */
 
+#include <pthread.h>
+
 #include "zluda_core/device.h"
 
 struct test_device {
@@ -21,7 +23,8 @@ struct test_device {
 	char printed[65536]; /* all output of vprintf */
 	size_t nprinted;
 	uint64_t next_addr;
-	uint64_t heap_next;
+	pthread_mutex_t lock; /* of the list: kernels call malloc from several threads */
+	struct test_mem *mems;
 };
 
 struct test_module {
@@ -35,6 +38,7 @@ void test_open(struct test_device *t, const char *options);
 void test_close(struct test_device *t);
 /* A mapped buffer of exactly `bytes`, zeroed or filled from `init`. */
 uint64_t test_alloc(struct test_device *t, uint64_t bytes, const void *init);
+void test_release(struct test_device *t, uint64_t addr);
 void test_read(struct test_device *t, void *dst, uint64_t src, uint64_t bytes);
 
 void test_load(struct test_module *m, struct test_device *t, const char *ptx, const char *name);

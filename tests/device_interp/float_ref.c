@@ -179,7 +179,7 @@ uint64_t ref_value(const struct fmt *f, uint32_t n)
 		s | (inf - 1),
 		inf,
 		s | inf,
-		inf | 1 << (man - 1),
+		inf | 1ull << (man - 1),
 		s | inf | 5,
 		one + 1,
 		one - 1,

@@ -67,12 +67,6 @@ static uint64_t upload(struct test_device *t, const uint64_t *src, uint32_t n)
 	return src ? test_alloc(t, n * 8ull, src) : 0;
 }
 
-static void release(struct test_device *t, uint64_t addr, uint32_t n)
-{
-	if (addr)
-		assert_int_equal(device_interp.unmap(t->dev, addr, n * 8ull, NULL), 0);
-}
-
 int op_try(struct test_device *t, const char *text, const char *shape, unsigned bits,
 	   const uint64_t *const src[OP_SOURCES], uint64_t *dst, uint32_t n, struct diag *d)
 {
@@ -98,7 +92,8 @@ int op_try(struct test_device *t, const char *text, const char *shape, unsigned 
 		test_run_ok(&m, "op", LAUNCH1((n + 127) / 128, 128), params, 6);
 		test_read(t, dst, params[0], n * 8ull);
 		for (unsigned s = 0; s < 5; s++)
-			release(t, params[s], n);
+			if (params[s])
+				test_release(t, params[s]);
 	}
 	test_unload(&m);
 	free(ptx);

@@ -323,6 +323,8 @@ static void exact_bounds(void **state)
 	assert_int_not_equal(device_interp.unmap(t.dev, 0x560000000000ull, 100, &d), 0);
 	assert_int_equal(device_interp.unmap(t.dev, 0x560000000000ull, 4096, &d), 0);
 	assert_null(device_interp.host_view(t.dev, 0x560000000000ull, 1));
+	assert_int_equal(device_interp.unmap(t.dev, 0x560000000000ull + 65536, 4096, &d), 0);
+	device_interp.mem_destroy(t.dev, mem);
 	test_unload(&m);
 	test_close(&t);
 }

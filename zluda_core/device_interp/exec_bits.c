@@ -153,7 +153,8 @@ DEF1(brev_64, uint64_t, uint64_t, (uint64_t)brev32((uint32_t)x) << 32 | brev32((
 /* fns: the offset-th set bit from base, up or down. */
 static inline uint32_t fns(uint32_t mask, uint32_t base, int32_t offset)
 {
-	int32_t step = offset > 0 ? 1 : -1, count = (offset > 0 ? offset : -offset) - 1;
+	int32_t step = offset > 0 ? 1 : -1;
+	int64_t count = (offset > 0 ? (int64_t)offset : -(int64_t)offset) - 1;
 
 	if (base > 31)
 		return ~0u;

@@ -210,8 +210,8 @@ void fault_timeout(struct grid *g, struct block *b, const char *why)
 			ptx_line_text(m->ptx, f->line, f->ptx, sizeof(f->ptx));
 		pthread_mutex_unlock(&m->dev->code_lock);
 		snprintf(f->message, sizeof(f->message),
-			 "%s: kernel %s, block (%u,%u,%u) is at lines %s of %s", why, f->kernel, b->index[0],
-			 b->index[1], b->index[2], lines, f->module);
+			 "%.60s: kernel %.120s, block (%u,%u,%u) is at lines %.200s of %.80s", why, f->kernel,
+			 b->index[0], b->index[1], b->index[2], lines, f->module);
 	}
 	pthread_mutex_unlock(&g->lock);
 	atomic_store(&g->stopped, true);

@@ -252,7 +252,7 @@ struct collective {
 	uint32_t p; /* predicate in / out */
 };
 
-struct warp {
+struct __attribute__((aligned(64))) warp {
 	/* hot */
 	uint8_t *base[2]; /* frame cells, pool */
 	uint32_t mask, exec;
