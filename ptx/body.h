@@ -14,6 +14,7 @@ struct body_register {
 	struct lex_name name;
 	uint32_t slot; /* 0 = not used yet */
 	uint8_t type;
+	uint8_t lanes; /* of a vector register's first element; its other elements follow */
 };
 
 /* .reg .b32 %r<100>; */
@@ -99,6 +100,7 @@ int declare_registers(struct body *b);
 /* NULL-less lookup: 1 = it is a register of slot *slot, 0 = it isn't, negative = error. */
 int find_register(struct body *b, const char *s, uint32_t n, uint32_t hash, uint32_t *slot);
 int new_slot(struct body *b, const struct lex_name *name, enum ptx_type type, uint32_t *slot);
+int register_slot(struct body *b, uint32_t index, uint32_t *slot); /* of a declared register */
 int carry_slot(struct body *b, uint32_t *slot);
 
 /* parse_operand.c: one operand or vector into b->operands as group `group`. */

@@ -21,7 +21,7 @@ static int declare_param(struct body *b, struct ptx_param *param, enum name_kind
 			return rc;
 		rc = scope_add(&b->names, &name, NAME_REG, b->nregisters, 0);
 		b->numbered_registers = true; /* its name may look like one of a range */
-		b->registers[b->nregisters++] = (struct body_register){name, param->slot, param->type};
+		b->registers[b->nregisters++] = (struct body_register){name, param->slot, param->type, 1};
 	}
 	if (rc == CUTRACE_EINVAL && !strcmp(param->name, "_"))
 		return 0;

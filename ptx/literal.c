@@ -158,7 +158,8 @@ static struct literal from_int(uint64_t bits, bool is_unsigned)
 	return (struct literal){.kind = LITERAL_INT, .is_unsigned = is_unsigned, .bits = bits};
 }
 
-/* Binary operators, loosest first (ISA table 5). */
+/* Binary operators with their precedence. Which results are unsigned, and so how they compare and shift, is
+ * ISA 4.5.5 (table 6): of & | ^ ~ always, of % never, though its operands are taken as unsigned. */
 enum binary {
 	OR_ELSE,
 	AND_ALSO,
@@ -238,9 +239,9 @@ static bool apply_int(enum binary op, const struct literal *a, const struct lite
 	switch (op) {
 	case OR_ELSE: *out = from_int(a->bits || b->bits, false); break;
 	case AND_ALSO: *out = from_int(a->bits && b->bits, false); break;
-	case BIT_OR: *out = from_int(a->bits | b->bits, u); break;
-	case BIT_XOR: *out = from_int(a->bits ^ b->bits, u); break;
-	case BIT_AND: *out = from_int(a->bits & b->bits, u); break;
+	case BIT_OR: *out = from_int(a->bits | b->bits, true); break;
+	case BIT_XOR: *out = from_int(a->bits ^ b->bits, true); break;
+	case BIT_AND: *out = from_int(a->bits & b->bits, true); break;
 	case EQUAL: *out = from_int(a->bits == b->bits, false); break;
 	case NOT_EQUAL: *out = from_int(a->bits != b->bits, false); break;
 	case LESS_EQUAL: *out = from_int(u ? a->bits <= b->bits : x <= y, false); break;
@@ -253,7 +254,11 @@ static bool apply_int(enum binary op, const struct literal *a, const struct lite
 	case SUB: *out = from_int(a->bits - b->bits, u); break;
 	case MUL: *out = from_int(a->bits * b->bits, u); break;
 	case DIV: return divide(a, b, u, false, out, why);
-	case REM: return divide(a, b, u, true, out, why);
+	case REM:
+		if (!divide(a, b, true, true, out, why))
+			return false;
+		out->is_unsigned = false;
+		break;
 	}
 	return true;
 }
@@ -293,6 +298,26 @@ static bool cast(struct lexer *lx, bool *to_unsigned)
 
 static bool parenthesis(struct lexer *lx, int depth, struct literal *out, const char **why);
 
+static bool apply_unary(int op, struct literal *l, const char **why)
+{
+	*why = "this operator takes integers only";
+	if (op == '+')
+		return true;
+	if (op == '-' && l->kind == LITERAL_F32)
+		l->bits ^= 0x80000000u;
+	else if (op == '-' && l->kind == LITERAL_F64)
+		*l = from_double(-as_double(l));
+	else if (l->kind != LITERAL_INT)
+		return false;
+	else if (op == '-')
+		l->bits = 0 - l->bits;
+	else if (op == '~')
+		*l = from_int(~l->bits, true);
+	else
+		*l = from_int(!l->bits, false);
+	return true;
+}
+
 static bool unary(struct lexer *lx, int depth, struct literal *out, const char **why)
 {
 	*why = "a constant expression is nested too deeply";
@@ -303,21 +328,7 @@ static bool unary(struct lexer *lx, int depth, struct literal *out, const char *
 		return parenthesis(lx, depth, out, why);
 	if (c == '+' || c == '-' || c == '!' || c == '~') {
 		lx->p++;
-		if (!unary(lx, depth + 1, out, why))
-			return false;
-		if (out->kind != LITERAL_INT && c != '+')
-			*out = c == '-'
-				       ? (out->kind == LITERAL_F32 ? (struct literal){LITERAL_F32, false,
-										      out->bits ^ 0x80000000u}
-								   : from_double(-as_double(out)))
-				       : *out;
-		else if (c == '-')
-			out->bits = 0 - out->bits;
-		else if (c == '~')
-			out->bits = ~out->bits;
-		else if (c == '!')
-			*out = from_int(!out->bits, false);
-		return true;
+		return unary(lx, depth + 1, out, why) && apply_unary(c, out, why);
 	}
 	struct lex_name name;
 	struct lexer before = *lx;

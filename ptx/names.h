@@ -14,6 +14,7 @@ enum name_kind {
 	NAME_FUNC,   /* index into module->funcs */
 	NAME_SYMBOL, /* index into module->symbols */
 	NAME_REG,    /* index into the body's registers */
+	NAME_VECTOR, /* the same, of the first of its elements */
 	NAME_RANGE,  /* %r<100>: index into the body's ranges */
 	NAME_PARAM,  /* index into func->params */
 	NAME_RET,    /* index into func->rets */

@@ -34,14 +34,50 @@ static int constant(struct body *b, struct operand_text *t)
 	return 0;
 }
 
-static int set_register(struct body *b, struct operand_text *t, uint32_t slot)
+static void set_slot(struct body *b, struct operand_text *t, uint32_t slot)
 {
 	t->o.kind = PTX_OPND_VALUE;
 	t->o.index = slot;
 	t->bits = b->slots[slot].bits;
+}
+
+static int set_register(struct body *b, struct operand_text *t, uint32_t slot)
+{
+	set_slot(b, t, slot);
 	if (b->p.lx.p[0] == '.')
-		return body_fail(b, b->p.lx.p,
-				 "sub-word selectors and vector elements of registers are not supported");
+		return body_fail(b, b->p.lx.p, "sub-word selectors of registers are not supported");
+	return 0;
+}
+
+/* Which element "v.y" or "v.g" names; n when there is none of that name. */
+static uint32_t element_index(const char *selector, uint32_t n)
+{
+	static const char names[] = "xyzwrgba";
+	const char *at = *selector ? strchr(names, *selector) : NULL;
+	uint32_t lane = at ? (uint32_t)(at - names) % 4 : n;
+	return lane < n && !(lex_class[(uint8_t)selector[1]] & LEX_NAME) ? lane : n;
+}
+
+/* A vector register: v.x is one register, v alone all of them in a row. */
+static int set_vector(struct body *b, struct operand_text *t, uint32_t first)
+{
+	const char *p = b->p.lx.p;
+	uint32_t slot, n = b->registers[first].lanes, lane = 0;
+	if (p[0] == '.') {
+		lane = element_index(p + 1, n);
+		if (lane == n)
+			return body_fail(b, p, "no such element of a vector register");
+		b->p.lx.p += 2;
+		n = lane + 1;
+	}
+	for (uint16_t group = t->group; lane < n; lane++) {
+		int rc = register_slot(b, first + lane, &slot);
+		if (rc)
+			return rc;
+		set_slot(b, t, slot);
+		if (lane + 1 < n && !(t = new_operand(b, t->at, group, t->after_bar)))
+			return b->p.error->code;
+	}
 	return 0;
 }
 
@@ -91,6 +127,8 @@ static int set_named(struct body *b, struct operand_text *t, const struct lex_na
 	if (name->s[0] == '%' && set_special(b, t, name))
 		return 0;
 	const struct scope_entry *e = scope_find(&b->names, name->s, name->n, name->hash);
+	if (e && e->kind == NAME_VECTOR)
+		return set_vector(b, t, e->index);
 	if (e)
 		return set_scoped(b, t, e);
 	const struct name_slot *global = name_table_find(&b->p.ms->names, name);
@@ -125,16 +163,24 @@ static bool starts_constant(struct body *b)
 	       (c == 'W' && !strncmp(b->p.lx.p, "WARP_SZ", 7));
 }
 
+/* "!" belongs to a constant or negates a predicate. */
+static bool negates_register(struct body *b)
+{
+	struct lexer before = b->p.lx;
+	if (!lex_accept(&b->p.lx, '!'))
+		return false;
+	bool constant_follows = starts_constant(b) || lex_peek(&b->p.lx) == '!';
+	if (constant_follows)
+		b->p.lx = before;
+	return !constant_follows;
+}
+
 static int scalar(struct body *b, struct operand_text *t)
 {
 	struct lex_name name;
-	bool negate = lex_accept(&b->p.lx, '!');
-	if (starts_constant(b)) {
-		int rc = constant(b, t);
-		if (!rc && negate)
-			t->literal.bits = t->o.imm = !t->literal.bits;
-		return rc;
-	}
+	bool negate = negates_register(b);
+	if (!negate && (starts_constant(b) || lex_peek(&b->p.lx) == '!'))
+		return constant(b, t);
 	if (!lex_name(&b->p.lx, &name))
 		return body_fail(b, b->p.lx.p, "expected an operand");
 	int rc = set_named(b, t, &name);

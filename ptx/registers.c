@@ -43,8 +43,9 @@ int carry_slot(struct body *b, uint32_t *slot)
 	return rc;
 }
 
-static int register_slot(struct body *b, struct body_register *r, uint32_t *slot)
+int register_slot(struct body *b, uint32_t index, uint32_t *slot)
 {
+	struct body_register *r = &b->registers[index];
 	int rc = r->slot ? 0 : new_slot(b, &r->name, r->type, &r->slot);
 	*slot = r->slot;
 	return rc;
@@ -116,7 +117,7 @@ int find_register(struct body *b, const char *s, uint32_t n, uint32_t hash, uint
 	}
 	if (!e || e->kind != NAME_REG)
 		return 0;
-	int rc = register_slot(b, &b->registers[e->index], slot);
+	int rc = register_slot(b, e->index, slot);
 	return rc ? rc : 1;
 }
 
@@ -162,20 +163,51 @@ static int declare_one(struct body *b, const struct lex_name *name, enum ptx_typ
 	if (rc)
 		return declared_twice(b, rc, name);
 	b->numbered_registers |= ends_in_digit(name);
-	b->registers[b->nregisters++] = (struct body_register){*name, 0, (uint8_t)type};
+	b->registers[b->nregisters++] = (struct body_register){*name, 0, (uint8_t)type, 1};
 	return 0;
+}
+
+/* .reg .v2 .f32 v; its elements are registers v.x and v.y. */
+static int declare_vector(struct body *b, const struct lex_name *name, enum ptx_type type, uint8_t lanes)
+{
+	int rc = scope_add(&b->names, name, NAME_VECTOR, b->nregisters, (uint16_t)b->depth);
+	if (rc)
+		return declared_twice(b, rc, name);
+	for (unsigned lane = 0; lane < lanes; lane++) {
+		const char *s = arena_printf(&b->p.m->arena, "%.*s.%c", (int)name->n, name->s, "xyzw"[lane]);
+		if (!s || !grow(&b->registers, &b->registers_capacity, b->nregisters, sizeof(*b->registers)))
+			return parser_out_of_memory(&b->p);
+		struct lex_name element = {s, name->n + 2, 0};
+		b->registers[b->nregisters++] = (struct body_register){element, 0, (uint8_t)type, lanes};
+	}
+	return 0;
+}
+
+static int declare_name(struct body *b, enum ptx_type type, uint8_t lanes)
+{
+	struct lex_name name;
+	lex_peek(&b->p.lx);
+	const char *at = b->p.lx.p;
+	if (!lex_name(&b->p.lx, &name))
+		return body_fail(b, at, "expected the name of a register");
+	if (lanes > 1)
+		return declare_vector(b, &name, type, lanes);
+	return lex_accept(&b->p.lx, '<') ? declare_range(b, &name, type) : declare_one(b, &name, type);
 }
 
 /* Behind ".reg": ".b32 %r<100>, a, b;" */
 int declare_registers(struct body *b)
 {
-	struct lex_name word, name;
+	struct lex_name word;
 	lex_peek(&b->p.lx);
 	const char *at = b->p.lx.p;
 	enum ptx_type type = PTX_TYPE_NONE;
+	uint8_t lanes = 1;
 	while (lex_directive(&b->p.lx, &word)) {
-		if (lex_is(&word, "v2") || lex_is(&word, "v4"))
-			return body_fail(b, word.s - 1, "vector registers are not supported");
+		if (lex_is(&word, "v2") || lex_is(&word, "v4")) {
+			lanes = (uint8_t)(word.s[1] - '0');
+			continue;
+		}
 		type = ptx_type_parse(word.s, word.n);
 		if (type == PTX_TYPE_NONE)
 			return body_fail(b, word.s - 1, "unknown type '.%.*s'", (int)word.n, word.s);
@@ -183,12 +215,7 @@ int declare_registers(struct body *b)
 	if (type == PTX_TYPE_NONE)
 		return body_fail(b, at, "a register needs a type");
 	do {
-		lex_peek(&b->p.lx);
-		at = b->p.lx.p;
-		if (!lex_name(&b->p.lx, &name))
-			return body_fail(b, at, "expected the name of a register");
-		int rc = lex_accept(&b->p.lx, '<') ? declare_range(b, &name, type)
-						   : declare_one(b, &name, type);
+		int rc = declare_name(b, type, lanes);
 		if (rc)
 			return rc;
 	} while (lex_accept(&b->p.lx, ','));

@@ -283,14 +283,14 @@ static void mutations(void **state)
 	char *text = malloc(capacity);
 	assert_non_null(text);
 	unsigned built = 0;
-	for (int round = 0; round < 3000; round++) {
+	for (int round = 0; round < 1500; round++) {
 		size_t length = n;
 		memcpy(text, seed, n);
 		for (uint32_t k = 1 + random_below(6); k-- > 0 && length > 1;)
 			mutate(text, &length, capacity);
 		built += exercise(text, length);
 	}
-	assert_true(built > 1000); /* most damage is local: the other functions survive */
+	assert_true(built > 500); /* most damage is local: the other functions survive */
 	free(text);
 	free(seed);
 }

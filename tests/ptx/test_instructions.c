@@ -204,7 +204,12 @@ static void constants(void **state)
 		{"mov.u32 r0, ~0 ^ 1;", 0, 0xfffffffe},
 		{"mov.u32 r0, !5;", 0, 0},
 		{"mov.s32 r0, -7 / 2;", 0, 0xfffffffd},
-		{"mov.s32 r0, -7 % 4;", 0, 0xfffffffd},
+		{"mov.s32 r0, -7 % 4;", 0, 1}, /* operands of % are unsigned: (2^64 - 7) mod 4 */
+		{"mov.s32 r0, -7 % 3;", 0, 0},
+		{"mov.u32 r0, ~0 >> 60;", 0, 15},
+		{"mov.u32 r0, !5 + 1;", 0, 1},
+		{"mov.u32 r0, !!5;", 0, 1},
+		{"mov.u32 r0, (-1 | 0) > 0;", 0, 1},
 		{"mov.u64 d0, (.u64)-1 / 2;", 0, UINT64_C(0x7fffffffffffffff)},
 		{"mov.u32 r0, WARP_SZ - 1;", 0, 31},
 		{"mov.u64 d0, 0x8000000000000000 >> 63;", 0, 1},
@@ -320,6 +325,25 @@ static void vectors_and_sinks(void **state)
 	ptx_module_free(m);
 }
 
+/* Elements of a vector register are registers; the whole is their list. */
+static void vector_registers(void **state)
+{
+	(void)state;
+	struct ptx_module *m = parse_statements(
+		".reg .v2 .f32 v; .reg .v4 .b32 w; ld.global.v2.f32 v, [d1]; add.f32 f0, v.x, "
+		"v.y; st.global.v4.b32 [d1], w; mov.b32 w.a, r1; mov.b64 d0, v;");
+	struct ptx_func *f = build(m, "k");
+	const struct ptx_inst *i = f->insts;
+	assert_int_equal(i[0].ndst, 2);
+	assert_int_equal(i[1].src[0].index, i[0].dst[0].index);
+	assert_int_equal(i[1].src[1].index, i[0].dst[1].index);
+	assert_string_equal(f->slots[f->values[i[0].dst[1].index].slot].name, "v.y");
+	assert_int_equal(i[2].nsrc, 5);
+	assert_string_equal(f->slots[f->values[i[3].dst[0].index].slot].name, "w.w");
+	assert_int_equal(i[4].nsrc, 2);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +359,7 @@ int main(void)
 		cmocka_unit_test(carry),
 		cmocka_unit_test(scopes),
 		cmocka_unit_test(vectors_and_sinks),
+		cmocka_unit_test(vector_registers),
 	};
 	return cmocka_run_group_tests_name("ptx instructions", tests, NULL, NULL);
 }
