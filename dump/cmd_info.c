@@ -12,13 +12,14 @@
 #define TEXT_ROWS 20u
 
 static const char usage[] =
-	"usage: cutrace info [--json] [--all] [--check] FILE\n"
+	"usage: cutrace info [--json] [--all] [--check] [--finish] FILE\n"
 	"\n"
 	"Summarises a trace: the program and the machine, counts, kernels, errors, and what is incomplete.\n"
 	"\n"
 	"  --json    everything as one JSON object\n"
 	"  --all     whole tables instead of their first 20 rows\n"
 	"  --check   verifies the file too: structure, references, hashes of all data\n"
+	"  --finish  first packs a recording whose collector was killed into one closed file\n"
 	"\n"
 	"Exit status: 0, 2 wrong usage, 125 the trace can't be read or is damaged.\n";
 
@@ -108,7 +109,8 @@ static void print_text_info(const struct info *info)
 
 	printf("%s: %" PRId64 " bytes, %s\n", info->file, info->file_bytes,
 	       info->closed ? "complete"
-			    : "INCOMPLETE: the recording was not closed; this is what it had written");
+			    : "INCOMPLETE: the recording was not closed; this is what it had written "
+			      "(--finish packs it)");
 	for (i = 0; i < info->ntables; i++) {
 		const struct info_table *t = &info->tables[i];
 
@@ -182,7 +184,7 @@ static void print_json_info(const struct info *info)
 }
 
 struct info_options {
-	bool json, all, check, help;
+	bool json, all, check, finish, help;
 	const char *file;
 };
 
@@ -192,6 +194,7 @@ static int parse(struct info_options *o, int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},
 		{"all", no_argument, NULL, 'a'},
 		{"check", no_argument, NULL, 'c'},
+		{"finish", no_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -203,6 +206,7 @@ static int parse(struct info_options *o, int argc, char **argv)
 		case 'j': o->json = true; break;
 		case 'a': o->all = true; break;
 		case 'c': o->check = true; break;
+		case 'f': o->finish = true; break;
 		case 'h': o->help = true; break;
 		default: return -1;
 		}
@@ -244,7 +248,9 @@ int cmd_info(int argc, char **argv)
 		fputs(usage, stdout);
 		return DUMP_OK;
 	}
-	rc = trace_open(&t, o.file, &d);
+	rc = o.finish ? trace_finish(o.file, &d) : 0;
+	if (!rc)
+		rc = trace_open(&t, o.file, &d);
 	if (!rc) {
 		rc = show(&o, t, &d);
 		trace_close(t);

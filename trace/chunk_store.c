@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/internal.h"
@@ -24,6 +25,16 @@ struct trace_buffer_writer {
 	int error;
 };
 
+/* The lock on the log says that a recording is going on here. */
+static int lock_log(struct trace_writer *w, struct diag *d)
+{
+	if (!flock(w->log_fd, LOCK_EX | LOCK_NB))
+		return 0;
+	diag_set(d, CUTRACE_EIO, w->path, "another recording is being written to this file");
+	diag_hint(d, "wait for it to end, or name another file with -o");
+	return CUTRACE_EIO;
+}
+
 int log_create(struct trace_writer *w, struct diag *d)
 {
 	static const char header[TRACE_LOG_HEADER] = TRACE_LOG_MAGIC;
@@ -32,15 +43,25 @@ int log_create(struct trace_writer *w, struct diag *d)
 	w->log_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	if (w->log_fd < 0)
 		return diag_set(d, CUTRACE_EIO, path, "cannot create the payload log: %s", strerror(errno));
-	if (flock(w->log_fd, LOCK_EX | LOCK_NB)) {
-		diag_set(d, CUTRACE_EIO, w->path, "another recording is being written to this file");
-		diag_hint(d, "wait for it to end, or name another file with -o");
+	if (lock_log(w, d))
 		return CUTRACE_EIO;
-	}
 	if (ftruncate(w->log_fd, 0) ||
 	    pwrite(w->log_fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		return diag_set(d, CUTRACE_EIO, path, "cannot write the payload log: %s", strerror(errno));
 	w->log_end = sizeof(header);
+	return 0;
+}
+
+int log_reopen(struct trace_writer *w, struct diag *d)
+{
+	struct stat st;
+
+	w->log_fd = open(w->log_path, O_RDWR | O_CLOEXEC);
+	if (w->log_fd < 0)
+		return errno == ENOENT ? 0 : diag_set(d, CUTRACE_EIO, w->log_path, "%s", strerror(errno));
+	if (lock_log(w, d))
+		return CUTRACE_EIO;
+	w->log_end = fstat(w->log_fd, &st) ? 0 : (uint64_t)st.st_size;
 	return 0;
 }
 

@@ -279,7 +279,70 @@ int writer_finish(struct trace_writer *w, struct diag *d)
 		rc = db_exec(w->db, w->path, d, "INSERT OR REPLACE INTO meta VALUES('closed',1)");
 	if (!rc)
 		rc = sync_file(w->path, d);
-	if (!rc && unlink(w->log_path))
+	if (!rc && unlink(w->log_path) && errno != ENOENT)
 		rc = diag_set(d, CUTRACE_EIO, w->log_path, "cannot be removed: %s", strerror(errno));
 	return rc;
+}
+
+/* The functions that occur, so that their views are made. */
+static int load_functions(struct trace_writer *w, struct diag *d)
+{
+	sqlite3_stmt *s;
+	unsigned n = 0;
+	int64_t count;
+	int rc = db_int(w->db, w->path, d, "SELECT count(*) FROM function", 0, &count);
+
+	if (rc)
+		return rc;
+	w->functions = calloc((size_t)count + 1, sizeof(*w->functions));
+	if (!w->functions)
+		return diag_set(d, CUTRACE_ENOMEM, w->path, "out of memory");
+	w->functions_capacity = (unsigned)count;
+	if (sqlite3_prepare_v2(w->db, "SELECT name FROM function", -1, &s, NULL) != SQLITE_OK)
+		return db_fail(w->db, w->path, d, "cannot finish the trace");
+	while (n < w->functions_capacity && sqlite3_step(s) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(s, 0);
+
+		w->functions[n++].name = strdup(name ? name : "");
+	}
+	sqlite3_finalize(s);
+	return 0;
+}
+
+static int finish_unclosed(const char *path, struct diag *d)
+{
+	static const char note[] =
+		"INSERT INTO diagnostic(severity,source,message) VALUES('warning','collector',"
+		"'the recording was cut off: its collector was killed; the trace holds what had been written "
+		"by then')";
+	struct trace_writer *w = writer_alloc(path, &trace_tuning_default);
+	int rc;
+
+	if (!w)
+		return diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
+	rc = log_reopen(w, d);
+	if (!rc &&
+	    sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		rc = db_fail(w->db, path, d, "cannot open");
+	if (!rc)
+		rc = load_functions(w, d);
+	if (!rc)
+		rc = db_exec(w->db, path, d, note);
+	if (!rc)
+		rc = writer_finish(w, d);
+	writer_free(w);
+	return rc;
+}
+
+int trace_finish(const char *path, struct diag *d)
+{
+	struct trace *t;
+	bool closed;
+	int rc = trace_open(&t, path, d); /* all its refusals hold here too */
+
+	if (rc)
+		return rc;
+	closed = t->closed;
+	trace_close(t);
+	return closed ? 0 : finish_unclosed(path, d);
 }

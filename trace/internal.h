@@ -151,6 +151,10 @@ uint64_t content_map_find(const struct content_map *m, const struct trace_hash *
 void content_map_put(struct content_map *m, const struct trace_hash *h, uint64_t bytes, uint64_t id);
 
 int log_create(struct trace_writer *w, struct diag *d); /* chunk_store.c */
+int log_reopen(struct trace_writer *w,
+	       struct diag *d); /* of a writer that was killed; without one log_fd stays -1 */
+struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *tuning);
+void writer_free(struct trace_writer *w);
 
 /* ---- reader ------------------------------------------------------------- */
 

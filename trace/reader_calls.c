@@ -147,7 +147,7 @@ struct trace_memory {
 	int phase; /* -1: nothing loaded */
 	void *blob[PHASES];
 	size_t blob_capacity[PHASES], blob_bytes[PHASES];
-	uint64_t blobs_of; /* call, 0: none */
+	uint64_t blobs_of;    /* call, 0: none */
 	struct block *blocks; /* those of the later phase first */
 	size_t nblocks, blocks_capacity;
 };

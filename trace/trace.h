@@ -162,6 +162,9 @@ int trace_writer_error(const struct trace_writer *w, struct diag *d);
 /* Packs the payload log, makes views (only for functions that occur) and indexes, switches to journal mode DELETE,
  * sets meta.closed = 1. The file is complete when this returns 0. */
 int trace_writer_close(struct trace_writer *w, struct diag *d);
+/* For a trace whose writer was killed: packs what is there into one closed file, as trace_writer_close would have, and leaves a
+ * diagnostic that says so. Nothing happens to a closed one; refused while somebody is writing. */
+int trace_finish(const char *path, struct diag *d);
 
 /* ---- reader ------------------------------------------------------------ */
 

@@ -275,7 +275,7 @@ static int write_identity(struct trace_writer *w)
 	return writer_commit(w);
 }
 
-static void writer_free(struct trace_writer *w)
+void writer_free(struct trace_writer *w)
 {
 	unsigned i;
 
@@ -295,7 +295,7 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
-static struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *tuning)
+struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *tuning)
 {
 	struct trace_writer *w = calloc(1, sizeof(*w));
 	size_t n = strlen(path) + sizeof(TRACE_LOG_SUFFIX);

@@ -303,6 +303,7 @@ static void test_usage(void **state)
 	c = capture(cmd_info, "info", "--help", NULL);
 	assert_int_equal(c.status, 0);
 	has(c.out, "--json");
+	assert_int_equal(capture(cmd_info, "info", "--finish", trace, NULL).status, 0);
 	c = capture(cmd_dump, "dump", "/no/such/trace", NULL);
 	assert_int_equal(c.status, 125);
 	has(c.err, "/no/such/trace: error: ");

@@ -138,6 +138,28 @@ static void test_kill(void **state)
 	munmap(p, 4096);
 }
 
+/* A killed recording can be packed into one file, which says what happened. */
+static void finish_and_check(void)
+{
+	uint64_t before = check_prefix("closing");
+	struct diag d = DIAG_INIT;
+	struct trace *t;
+
+	if (trace_finish(scratch_path("closing"), &d))
+		fail_msg("%s", d.what);
+	assert_false(scratch_exists("closing", "-payload"));
+	assert_false(scratch_exists("closing", "-wal"));
+	assert_int_equal(check_prefix("closing"), before);
+	t = scratch_open("closing");
+	assert_int_equal(trace_meta_int(t, "closed", 0), 1);
+	assert_int_equal(trace_check(t, NULL, NULL, NULL), 0);
+	trace_close(t);
+	if (before)
+		assert_int_equal(scratch_query(scratch_path("closing"), "SELECT count(*) FROM cuMemAlloc_v2"),
+				 before);
+	assert_int_equal(trace_finish(scratch_path("closing"), &d), 0); /* again: nothing to do */
+}
+
 /* Killed while closing: the pair is readable whenever that happens. */
 static void test_kill_in_close(void **state)
 {
@@ -182,6 +204,7 @@ static void test_kill_in_close(void **state)
 		/* the first kills may come before the last commit */
 		if (round > 1)
 			assert_int_equal(check_prefix("closing"), CALLS);
+		finish_and_check();
 	}
 }
 

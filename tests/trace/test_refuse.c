@@ -205,6 +205,7 @@ static void test_overwrite(void **state)
 	w = scratch_writer("old"); /* a trace may be replaced */
 	assert_int_equal(trace_writer_open(&other, scratch_path("old"), &d), CUTRACE_EIO);
 	assert_non_null(strstr(d.what, "another recording"));
+	assert_int_equal(trace_finish(scratch_path("old"), &d), CUTRACE_EIO);
 	scratch_close(w);
 	assert_int_equal(scratch_query(scratch_path("old"), "SELECT count(*) FROM call"), 0);
 	put_file("blank", "", 0);
