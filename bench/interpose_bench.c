@@ -19,9 +19,9 @@
 #define CUDA_ABI_NO_MAPPING
 #include "api/gen/cuda_abi.h"
 
-#define BURSTS      60
+#define BURSTS	    40
 #define BURST_CALLS 2000
-#define PAUSE_US    8000
+#define PAUSE_US    20000
 
 static double now_ns(void)
 {
@@ -179,11 +179,32 @@ static int bench_payload(void)
 	return 0;
 }
 
+static int bench_fill(void)
+{
+	size_t bytes = 16u << 20;
+	uint64_t *src = malloc(bytes), x = 88172645463325252ull;
+
+	for (int i = 0; i < 32; i++) {
+		/* xorshift64 (Marsaglia 2003) */
+		for (size_t k = 0; k < bytes / 8; k++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			src[k] = x;
+		}
+		cuMemcpyHtoD_v2(0x1000, src, bytes);
+	}
+	free(src);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "calls"))
 		return bench_calls((unsigned)atoi(argv[2]));
 	if (argc > 1 && !strcmp(argv[1], "payload"))
 		return bench_payload();
+	if (argc > 1 && !strcmp(argv[1], "fill"))
+		return bench_fill();
 	return 2;
 }

@@ -25,6 +25,8 @@ static struct payload **find(struct process *p, uint64_t id)
 	return at;
 }
 
+static const char *const kinds[] = {[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image"};
+
 static struct payload *begin(struct collector *c, struct process *p, uint64_t id)
 {
 	struct payload *y = calloc(1, sizeof(*y));
@@ -77,7 +79,6 @@ static void unavailable(struct collector *c, const struct ring_payload *p)
 
 static void finish(struct collector *c, struct ring *r, struct payload *y, const struct ring_payload *p)
 {
-	static const char *const kinds[] = {[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image"};
 	uint64_t buffer = 0;
 
 	if (y->buffer && trace_buffer_end(y->buffer, &buffer, NULL) != 0)
@@ -92,6 +93,21 @@ static void finish(struct collector *c, struct ring *r, struct payload *y, const
 	}
 }
 
+/* Most copies come in one piece. */
+static bool whole(struct collector *c, struct process *process, const struct ring_payload *p)
+{
+	uint64_t buffer = 0;
+
+	if (p->kind == RING_IMAGE || (~p->r.flags & (RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST)))
+		return false;
+	if (c->w && trace_writer_buffer(c->w, p->data, p->data_bytes, &buffer) == 0)
+		write_row(c, p, kinds[p->kind], buffer, NULL);
+	process->payload_count++;
+	process->payload_bytes += p->data_bytes;
+	c->payload_bytes += p->data_bytes;
+	return true;
+}
+
 void payload_piece(struct collector *c, struct ring *r, const struct ring_payload *p)
 {
 	struct process *process = r->process;
@@ -101,7 +117,7 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 		unavailable(c, p);
 		return;
 	}
-	if (p->kind > RING_IMAGE)
+	if (p->kind > RING_IMAGE || whole(c, process, p))
 		return;
 	y = (p->r.flags & RING_PAYLOAD_FIRST) ? begin(c, process, p->id) : *find(process, p->id);
 	if (!y)
