@@ -132,6 +132,8 @@ void forms_memory(struct suite *s);
 void forms_control(struct suite *s);
 void forms_operands(struct suite *s);
 void forms_vector_atomic(struct suite *s);
+void forms_tiny(struct suite *s);
+void forms_more(struct suite *s);
 void forms_blackwell(struct suite *s);
 
 #endif

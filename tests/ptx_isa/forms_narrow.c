@@ -8,12 +8,6 @@
 #include "reference.h"
 #include "values.h"
 
-/* Rounds to more than the largest value: at or above the midpoint to what would follow. */
-static bool is_beyond(enum float_format dst, const mpfr_t x)
-{
-	return mpfr_cmpabs_ui(x, dst == FORMAT_E4M3 ? 464 : 61440) >= 0;
-}
-
 /* One value with .rn.satfinite{.relu}: out of range becomes the largest of its sign, NaN stays NaN. */
 static uint64_t narrow(enum float_format dst, const mpfr_t x, bool relu, bool *nan)
 {
@@ -24,8 +18,7 @@ static uint64_t narrow(enum float_format dst, const mpfr_t x, bool relu, bool *n
 		return 0x7f;
 	if (relu && sign)
 		return 0;
-	/* encode makes overflows an infinity, as if the format had one */
-	return is_beyond(dst, x) || (v & 0x7f) > largest ? sign | largest : v;
+	return (v & 0x7f) > largest ? sign | largest : v;
 }
 
 /* k[0]: source format, k[1]: .relu. Two operands of f32, or one of packed f16; the first or upper goes to the

@@ -33,6 +33,8 @@ static const struct part {
 	{"control", "sm_90", forms_control},
 	{"operands", "sm_90", forms_operands},
 	{"vector_atomic", "sm_90", forms_vector_atomic},
+	{"more", "sm_90", forms_more},
+	{"tiny", "sm_100a", forms_tiny},
 	{"blackwell", "sm_100a", forms_blackwell},
 };
 #define NPARTS (sizeof(parts) / sizeof(parts[0]))

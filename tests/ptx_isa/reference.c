@@ -9,10 +9,16 @@
 #include <string.h>
 
 static const struct format_info infos[] = {
-	[FORMAT_F16] = {16, 10, 5, 15, 0x7fff},      [FORMAT_BF16] = {16, 7, 8, 127, 0x7fff},
-	[FORMAT_F32] = {32, 23, 8, 127, 0x7fffffff}, [FORMAT_F64] = {64, 52, 11, 1023, 0x7fffffffffffffff},
-	[FORMAT_E4M3] = {8, 3, 4, 7, 0x7f},          [FORMAT_E5M2] = {8, 2, 5, 15, 0x7f},
+	[FORMAT_F16] = {16, 10, 5, 15, 0x7fff},
+	[FORMAT_BF16] = {16, 7, 8, 127, 0x7fff},
+	[FORMAT_F32] = {32, 23, 8, 127, 0x7fffffff},
+	[FORMAT_F64] = {64, 52, 11, 1023, 0x7fffffffffffffff},
+	[FORMAT_E4M3] = {8, 3, 4, 7, 0x7f},
+	[FORMAT_E5M2] = {8, 2, 5, 15, 0x7f},
 	[FORMAT_TF32] = {19, 10, 8, 127, 0x3ffff},
+	[FORMAT_E2M1] = {4, 1, 2, 1, 0},
+	[FORMAT_E2M3] = {6, 3, 2, 1, 0},
+	[FORMAT_E3M2] = {6, 2, 3, 3, 0},
 };
 
 const struct format_info *format_info(enum float_format f)
@@ -30,6 +36,12 @@ static uint64_t mantissa_of(enum float_format f, uint64_t v)
 	return low_bits(v, infos[f].mantissa);
 }
 
+/* Formats whose top exponent holds ordinary numbers. */
+static bool is_finite_only(enum float_format f)
+{
+	return f == FORMAT_E4M3 || f == FORMAT_E2M1 || f == FORMAT_E2M3 || f == FORMAT_E3M2;
+}
+
 static bool has_top_exponent(enum float_format f, uint64_t v)
 {
 	return exponent_of(f, v) == (1ull << infos[f].exponent) - 1;
@@ -39,12 +51,12 @@ bool is_nan(enum float_format f, uint64_t v)
 {
 	if (f == FORMAT_E4M3) /* no infinities; one NaN of each sign */
 		return (v & 0x7f) == 0x7f;
-	return has_top_exponent(f, v) && mantissa_of(f, v);
+	return !is_finite_only(f) && has_top_exponent(f, v) && mantissa_of(f, v);
 }
 
 bool is_inf(enum float_format f, uint64_t v)
 {
-	return f != FORMAT_E4M3 && has_top_exponent(f, v) && !mantissa_of(f, v);
+	return !is_finite_only(f) && has_top_exponent(f, v) && !mantissa_of(f, v);
 }
 
 bool is_subnormal(enum float_format f, uint64_t v)
@@ -108,8 +120,8 @@ static uint64_t pack(enum float_format f, const mpfr_t r)
 
 	if (mpfr_nan_p(r))
 		return i->canonical_nan;
-	if (mpfr_inf_p(r))
-		return sign | top;
+	if (mpfr_inf_p(r)) /* without infinities: the largest encoding */
+		return sign | (is_finite_only(f) ? sign_bit(f) - 1 : top);
 	if (mpfr_zero_p(r))
 		return sign;
 	e = mpfr_get_exp(r) - 1;
@@ -132,7 +144,7 @@ static uint64_t finish(enum float_format f, mpfr_t r, int t, mpfr_rnd_t rnd)
 {
 	const struct format_info *i = &infos[f];
 	mpfr_exp_t emin = mpfr_get_emin(), emax = mpfr_get_emax();
-	long top = f == FORMAT_E4M3 ? 1 << (i->exponent - 1) : i->bias;
+	long top = is_finite_only(f) ? (1 << i->exponent) - 1 - i->bias : i->bias;
 
 	mpfr_set_emin(2 - i->bias - (long)i->mantissa);
 	mpfr_set_emax(top + 1);

@@ -19,7 +19,10 @@ enum float_format {
 	FORMAT_F64,
 	FORMAT_E4M3,
 	FORMAT_E5M2,
-	FORMAT_TF32
+	FORMAT_TF32,
+	FORMAT_E2M1,
+	FORMAT_E2M3,
+	FORMAT_E3M2
 };
 
 struct format_info {
