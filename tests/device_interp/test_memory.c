@@ -413,11 +413,11 @@ static void atomic_results(void **state)
 		     "atom.global.add.u32 v, [out+8192], 1; mul.wide.u32 off, v, 4; add.u64 at, out, off; "
 		     "st.global.u32 [at], 1;\n"
 		     /* 16-bit counter by cas */
-		     "ld.global.b16 h, [out+8200];\n"
+		     "ld.relaxed.gpu.global.b16 h, [out+8200];\n"
 		     "AGAIN: add.u16 g, h, 1; atom.global.cas.b16 g, [out+8200], h, g; setp.ne.b16 p, g, h; "
 		     "mov.b16 h, g; @p bra AGAIN;\n"
 		     /* 64-bit counter by cas */
-		     "ld.global.b64 w, [out+8208];\n"
+		     "ld.relaxed.gpu.global.b64 w, [out+8208];\n"
 		     "MORE: add.u64 x, w, 3; atom.global.cas.b64 x, [out+8208], w, x; setp.ne.b64 p, x, w; "
 		     "mov.b64 w, x; @p bra MORE;\n"
 		     "atom.global.exch.b32 v, [out+8216], 1; red.global.add.u32 [out+8220], v; ret;\n}\n";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Loads and stores, PTX ISA 9.7.9: ld, ldu, st; cp.async; prefetch and other
- * hints. u of an instruction: element bytes, vector length, space and whether it
- * is strong (a spinning thread reads with those).
+ * hints. u of an instruction: vector length, space and whether it is strong (a
+ * spinning thread reads with those).
  *
  * A load of `vec` elements: o[0..vec-1] destinations, o[vec] address (64-bit
  * cells), imm offset. A store: o[0] address, then the data.
@@ -54,9 +54,40 @@ static inline uint8_t *warp_range(struct warp *w, const struct xinst *i, enum pt
 	return NULL;
 }
 
+/* A strong access is one host access and orders as acquire or release; x86-64 does that for free. */
+#define ORDERED(W, T)                                                                          \
+	static inline T read_##W(const T *p, bool strong)                                      \
+	{                                                                                      \
+		return strong ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : *(const volatile T *)p; \
+	}                                                                                      \
+	static inline void write_##W(T *p, T v, bool strong)                                   \
+	{                                                                                      \
+		if (strong)                                                                    \
+			__atomic_store_n(p, v, __ATOMIC_RELEASE);                              \
+		else                                                                           \
+			*(volatile T *)p = v;                                                  \
+	}
+ORDERED(8, uint8_t)
+ORDERED(16, uint16_t)
+ORDERED(32, uint32_t)
+ORDERED(64, uint64_t)
+
+static inline u128 read_128(const u128 *p, bool strong)
+{
+	(void)strong;
+	return *(const volatile u128 *)p;
+}
+
+static inline void write_128(u128 *p, u128 v, bool strong)
+{
+	(void)strong;
+	*(volatile u128 *)p = v;
+}
+
 #define MEM_OPS(W, T)                                                                                      \
 	static const struct xinst *ld_##W(struct warp *w, const struct xinst *i)                           \
 	{                                                                                                  \
+		const bool strong = U_STRONG(i->u);                                                        \
 		const uint32_t vec = U_VEC(i->u), bytes = sizeof(T) * vec;                                 \
 		const enum ptx_space space = U_SPACE(i->u);                                                \
 		const uint64_t *base = cell(w, i->o[vec]);                                                 \
@@ -69,12 +100,13 @@ static inline uint8_t *warp_range(struct warp *w, const struct xinst *i, enum pt
 				uint8_t *q = warp_range(w, i, space, first, bytes, bytes);                 \
 				if (q) {                                                                   \
 					for (uint32_t k = 0; k < vec; k++) {                               \
-						T *d = cell(w, i->o[k]), v = ((const volatile T *)q)[k];   \
+						T *d = cell(w, i->o[k]),                                   \
+						  v = read_##W((const T *)q + k, strong);                  \
 						LANE_LOOP d[l] = v;                                        \
 					}                                                                  \
 					goto done;                                                         \
 				}                                                                          \
-			} else if (contiguous(base, bytes)) {                                              \
+			} else if (!strong && contiguous(base, bytes)) {                                   \
 				uint8_t *q = warp_range(w, i, space, first, LANES * bytes, bytes);         \
 				if (q && vec == 1) {                                                       \
 					memcpy(cell(w, i->o[0]), q, LANES * sizeof(T));                    \
@@ -95,22 +127,23 @@ static inline uint8_t *warp_range(struct warp *w, const struct xinst *i, enum pt
 		for (uint32_t k = 0; k < vec; k++) {                                                       \
 			T *d = cell(w, i->o[k]);                                                           \
 			FOR_LANES(l, w->exec)                                                              \
-			d[l] = ((const volatile T *)p[l])[k];                                              \
+			d[l] = read_##W((const T *)p[l] + k, strong);                                      \
 		}                                                                                          \
 	done:                                                                                              \
-		if (unlikely(U_STRONG(i->u)))                                                              \
+		if (unlikely(strong))                                                                      \
 			spin(w);                                                                           \
 		return i + 1;                                                                              \
 	}                                                                                                  \
 	static const struct xinst *st_##W(struct warp *w, const struct xinst *i)                           \
 	{                                                                                                  \
+		const bool strong = U_STRONG(i->u);                                                        \
 		const uint32_t vec = U_VEC(i->u), bytes = sizeof(T) * vec;                                 \
 		const enum ptx_space space = U_SPACE(i->u);                                                \
 		const uint64_t *base = cell(w, i->o[0]);                                                   \
 		uint64_t a[LANES];                                                                         \
 		uint8_t *p[LANES];                                                                         \
                                                                                                            \
-		if (w->exec == FULL_MASK && vec == 1 && !w->watch && contiguous(base, bytes)) {            \
+		if (w->exec == FULL_MASK && vec == 1 && !strong && !w->watch && contiguous(base, bytes)) { \
 			uint8_t *q =                                                                       \
 				warp_range(w, i, space, base[0] + (uint64_t)i->imm, LANES * bytes, bytes); \
 			if (q) {                                                                           \
@@ -124,7 +157,7 @@ static inline uint8_t *warp_range(struct warp *w, const struct xinst *i, enum pt
 		for (uint32_t k = 0; k < vec; k++) {                                                       \
 			const T *s = cell(w, i->o[1 + k]);                                                 \
 			FOR_LANES(l, w->exec)                                                              \
-			((volatile T *)p[l])[k] = s[l];                                                    \
+			write_##W((T *)p[l] + k, s[l], strong);                                            \
 		}                                                                                          \
 		return i + 1;                                                                              \
 	}                                                                                                  \
@@ -214,10 +247,9 @@ static struct place param_place(struct decode *c, const struct ptx_operand *o)
 	return p;
 }
 
-static bool strong(const struct ptx_inst *in)
+static bool is_strong(const struct ptx_inst *in)
 {
-	return in->sem == PTX_VOLATILE || in->sem == PTX_RELAXED || in->sem == PTX_ACQUIRE ||
-	       in->sem == PTX_MMIO;
+	return in->sem != PTX_SEM_NONE && in->sem != PTX_WEAK;
 }
 
 static uint32_t mem_space(const struct ptx_inst *in, enum ptx_space s)
@@ -254,7 +286,7 @@ static int emit_ld(struct decode *c, const struct exec_row *row)
 		x->o[k] = d[k].pos;
 	x->o[vec] = pos;
 	x->imm = imm;
-	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), strong(in));
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in));
 	for (unsigned k = 0; k < vec && !rc; k++)
 		rc = dest_done(c, &d[k]);
 	return rc;
@@ -289,7 +321,7 @@ static int emit_st(struct decode *c, const struct exec_row *row)
 	for (unsigned k = 0; k < vec; k++)
 		x->o[1 + k] = data[k];
 	x->imm = imm;
-	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), false);
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in));
 	return 0;
 }
 
