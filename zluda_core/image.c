@@ -93,15 +93,21 @@ static CUresult no_ptx(const char *name, const char *what, struct jit *jit)
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* More than one container with code is relocatable device code, to be linked. */
-static CUresult check_single(const struct fatbin *fb, const char *name, struct jit *jit)
+/* More than one container with code is relocatable device code, to be linked. One that can only serve newer
+ * devices (the device runtime that nvcc adds is for the newest) is not needed as long as nothing refers to
+ * it. */
+static CUresult check_single(const struct fatbin *fb, unsigned chosen, unsigned cc, const char *name,
+			     struct jit *jit)
 {
 	unsigned with_ptx = 0, last = UINT32_MAX;
 
 	for (unsigned i = 0; i < fb->nentries; i++) {
-		if (fb->entries[i].kind != FATBIN_PTX || fb->entries[i].container == last)
+		const struct fatbin_entry *e = &fb->entries[i];
+
+		if (e->kind != FATBIN_PTX || e->container == last ||
+		    (e->arch > cc && e->container != fb->entries[chosen].container))
 			continue;
-		last = fb->entries[i].container;
+		last = e->container;
 		with_ptx++;
 	}
 	if (with_ptx <= 1)
@@ -151,7 +157,7 @@ static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, s
 		fatbin_describe(&fb, list, sizeof(list));
 		r = no_ptx(name, list[0] ? list : "nothing at all", jit);
 	} else {
-		r = check_single(&fb, name, jit);
+		r = check_single(&fb, index, cc, name, jit);
 		if (!r)
 			r = parse_entry(&fb.entries[index], name, gpu, jit, out);
 	}

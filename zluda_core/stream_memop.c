@@ -179,8 +179,12 @@ static CUresult batch_one(CUstream s, const CUstreamBatchMemOpParams *p)
 CUresult cuStreamBatchMemOp_v2(CUstream s, unsigned int count, CUstreamBatchMemOpParams *params,
 			       unsigned int flags)
 {
-	CUresult r = CUDA_SUCCESS;
+	struct context *ctx;
+	struct queue *q;
+	CUresult r = stream_resolve(s, &ctx, &q);
 
+	if (r)
+		return r;
 	if (flags || !params || count > 256)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count && !r; i++)

@@ -107,6 +107,32 @@ static void kernel_handle(void **state)
 	OK(cuLibraryUnload(lib));
 }
 
+/* Kernels of two streams run at the same time: one waits for what another stream does. */
+static void concurrent(void **state)
+{
+	static const char spin[] =
+		PTX_HEAD ".visible .entry spin(.param .u64 p)\n{\n	.reg .b64 %rd<2>;\n	.reg .b32 "
+			 "%r<2>;\n	.reg .pred %p1;\n"
+			 "	ld.param.u64 %rd1, [p];\nAGAIN:\n	ld.volatile.global.u32 %r1, [%rd1];\n"
+			 "	setp.eq.u32 %p1, %r1, 0;\n	@%p1 bra AGAIN;\n	ret;\n}\n";
+	CUstream a, b;
+	void *values[] = {&buffer};
+	CUmodule m;
+	CUfunction f = load_function(&m, spin, "spin");
+
+	(void)state;
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuMemsetD32(buffer, 0, 1));
+	OK(cuCtxSynchronize());
+	OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, a, values, NULL));
+	FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(a));
+	OK(cuMemsetD32Async(buffer, 1, 1, b));
+	OK(cuStreamSynchronize(a));
+	OK(cuStreamDestroy(a));
+	OK(cuStreamDestroy(b));
+}
+
 static void limits(void **state)
 {
 	static const struct {
@@ -189,8 +215,8 @@ static void wrong_arguments(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(forms), TEST(the_old_form), TEST(kernel_handle), TEST(limits),
-					   TEST(wrong_arguments)};
+	const struct CMUnitTest tests[] = {TEST(forms),      TEST(the_old_form), TEST(kernel_handle),
+					   TEST(concurrent), TEST(limits),       TEST(wrong_arguments)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,12 +9,18 @@
 
 /* Prints what a program sees: result of cuInit, devices, compute capability, version, first address, launch
  * mode. */
+static const char stray[] = PTX_HEAD PTX_STRAY;
+
 static int show(void)
 {
 	int n = 0, major = 0, minor = 0, version = 0;
 	CUresult r = cuInit(0);
 	CUdeviceptr p = 0, hinted = 0;
 	CUcontext ctx;
+	CUmodule m;
+	CUfunction f;
+	void *values[] = {&hinted};
+	int launch = -1;
 
 	cuDeviceGetCount(&n);
 	cuDriverGetVersion(&version);
@@ -24,9 +30,11 @@ static int show(void)
 		cuCtxCreate_v2(&ctx, 0, 0);
 		cuMemAlloc(&p, 100);
 		cuMemAddressReserve(&hinted, 2 << 20, 0, 0x300000000000ull, 0);
+		if (!cuModuleLoadData(&m, stray) && !cuModuleGetFunction(&f, m, "stray"))
+			launch = (int)cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, values, NULL);
 	}
-	printf("init %d devices %d cc %d.%d version %d address %#llx hinted %#llx\n", r, n, major, minor,
-	       version, p, hinted);
+	printf("init %d devices %d cc %d.%d version %d address %#llx hinted %#llx launch %d\n", r, n, major,
+	       minor, version, p, hinted, launch);
 	return 0;
 }
 
@@ -35,7 +43,8 @@ static const struct {
 	const char *output;    /* is in the output */
 	const char *also;
 } rows[] = {
-	{"", "init 0 devices 1 cc 9.0 version 13000 address 0x550000000000 hinted 0x300000000000\n", NULL},
+	{"", "init 0 devices 1 cc 9.0 version 13000 address 0x550000000000 hinted 0x300000000000 launch 0\n",
+	 NULL},
 	{"CUTRACE_CC=8.0", "cc 8.0", NULL},
 	{"CUTRACE_CC=seven", "cutrace: CUTRACE_CC=seven is not understood", NULL},
 	{"CUTRACE_DRIVER_VERSION=12040", "version 12040", NULL},
@@ -54,7 +63,7 @@ static const struct {
 	{"CUDA_VISIBLE_DEVICES=", "init 100", NULL},
 	{"CUDA_VISIBLE_DEVICES=-1", "init 100", NULL},
 	{"CUDA_VISIBLE_DEVICES=0", "init 0 devices 1", NULL},
-	{"CUDA_LAUNCH_BLOCKING=1", "init 0", NULL},
+	{"CUDA_LAUNCH_BLOCKING=1", "launch 700", NULL}, /* the launch itself fails */
 };
 
 static void run(const char *variables, char *out, size_t size)
