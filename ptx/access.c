@@ -392,11 +392,8 @@ int ptx_func_analyse(struct ptx_module *m, struct ptx_func *f)
 		return rc;
 	if (!ms->effects)
 		ms->effects = arena_array(&m->arena, m->nfuncs, sizeof(*ms->effects));
-	uint32_t index = 0;
-	while (index < m->nfuncs && m->funcs[index] != f)
-		index++;
-	if (!ms->effects || index == m->nfuncs)
+	if (!ms->effects)
 		return CUTRACE_ENOMEM;
-	analyse(m, index, 0);
+	analyse(m, f->index, 0);
 	return f->access ? 0 : CUTRACE_ENOMEM;
 }

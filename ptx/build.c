@@ -74,18 +74,10 @@ static void free_body(struct body *b)
 		free(memory[k]);
 }
 
-static uint32_t func_index(const struct ptx_module *m, const struct ptx_func *f)
-{
-	for (uint32_t k = 0; k < m->nfuncs; k++)
-		if (m->funcs[k] == f)
-			return k;
-	return PTX_NONE;
-}
-
 static int build_body(struct ptx_module *m, struct ptx_func *f)
 {
 	struct body b = {.p = {.ms = module_state(m), .m = m, .f = f, .error = &f->error},
-			 .func_index = func_index(m, f)};
+			 .func_index = f->index};
 	uint32_t nsymbols = m->nsymbols;
 	int rc = begin(&b);
 	if (!rc)
@@ -102,6 +94,8 @@ static int build_body(struct ptx_module *m, struct ptx_func *f)
 #endif
 	if (rc && f->error.code)
 		rc = f->error.code;
+	f->first_symbol = nsymbols;
+	f->nsymbols = rc ? 0 : m->nsymbols - nsymbols;
 	f->shared_bytes = b.shared_bytes;
 	f->local_bytes = b.local_bytes;
 	f->call_param_bytes = b.call_param_max;
@@ -202,11 +196,10 @@ static int build_callee(struct reach *r, struct ptx_func *callee)
 
 static int own_places(struct reach *r)
 {
-	uint32_t own = func_index(r->m, r->entry);
-	for (uint32_t k = 0; k < r->m->nsymbols; k++) {
+	const struct ptx_func *f = r->entry;
+	for (uint32_t k = f->first_symbol; k < f->first_symbol + f->nsymbols; k++) {
 		const struct ptx_symbol *s = r->m->symbols[k];
-		if (s->owner == own && s->space == PTX_SPACE_SHARED && !s->dynamic &&
-		    add_place(r, k, s->offset))
+		if (s->space == PTX_SPACE_SHARED && !s->dynamic && add_place(r, k, s->offset))
 			return CUTRACE_ENOMEM;
 	}
 	return 0;

@@ -242,11 +242,13 @@ struct ptx_func {
 	uint32_t param_bytes, ret_bytes; /* sizes of the parameter block and of the returned ones' block */
 	uint32_t maxntid[3], reqntid[3], minnctapersm, maxnreg, cluster[3]; /* 0 = absent */
 	uint32_t line;
+	uint32_t index; /* in module->funcs */
 	/* where the body is in module->text, for on-demand building */
 	size_t body_begin, body_end;
 	uint32_t body_line;
 
 	/* set by ptx_func_build */
+	uint32_t first_symbol, nsymbols; /* variables of the body, adjacent in module->symbols */
 	bool linked; /* shared memory and callees are complete */
 	enum { PTX_UNBUILT, PTX_BUILT, PTX_FAILED } state;
 	struct diag error; /* why it can't be translated: "file:line:col", reason, with caret text in hint */

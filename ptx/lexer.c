@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ptx/lexer.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define N  (LEX_NAME | LEX_OPCODE)
 #define SN (LEX_START | LEX_NAME | LEX_OPCODE)
@@ -14,6 +16,21 @@ const uint8_t lex_class[256] = {
 	[' '] = LEX_BLANK,  ['\t'] = LEX_BLANK, ['\r'] = LEX_BLANK, ['\n'] = LEX_BLANK,
 	['\f'] = LEX_BLANK, ['\v'] = LEX_BLANK, ['/'] = LEX_BLANK,  ['#'] = LEX_BLANK,
 };
+
+uint32_t lex_hash_seed = 2166136261u;
+static pthread_once_t seed_once = PTHREAD_ONCE_INIT;
+
+static void draw_seed(void)
+{
+	uint32_t seed;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		lex_hash_seed = seed;
+}
+
+void lex_seed(void)
+{
+	pthread_once(&seed_once, draw_seed);
+}
 
 uint32_t lex_hash(const char *s, size_t n)
 {

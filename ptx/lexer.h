@@ -36,9 +36,11 @@ struct literal {
 enum { LEX_START = 1, LEX_NAME = 2, LEX_DIGIT = 4, LEX_BLANK = 8, LEX_OPCODE = 16 };
 extern const uint8_t lex_class[256];
 
-#define LEX_HASH_INIT      2166136261u
+extern uint32_t lex_hash_seed; /* random per process, so that no text can be made to collide */
+#define LEX_HASH_INIT      lex_hash_seed
 #define LEX_HASH_ADD(h, c) (((h) ^ (uint8_t)(c)) * 16777619u)
 uint32_t lex_hash(const char *s, size_t n);
+void lex_seed(void); /* before the first hash; any number of times */
 
 void lex_init(struct lexer *lx, const char *text, const char *end, uint32_t line);
 /* Past blanks, comments and preprocessor lines; returns the next character (0 = end). */

@@ -179,6 +179,7 @@ static int add_func(struct parser *p, const struct lex_name *name, const struct 
 	if (!copy || name_table_put(&p->ms->names, name, NAME_FUNC, m->nfuncs))
 		return parser_out_of_memory(p);
 	*copy = *f;
+	copy->index = m->nfuncs;
 	m->funcs[m->nfuncs++] = copy;
 	return 0;
 }
@@ -196,8 +197,10 @@ static int keep_func(struct parser *p, const struct lex_name *name, const struct
 	if (!old->is_decl && !f->is_decl)
 		return parser_fail(p, CUTRACE_EFORMAT, name->s, "'%s' is defined already, in line %u",
 				   f->name, old->line);
-	if (old->is_decl)
+	if (old->is_decl) {
 		*old = *f;
+		old->index = slot->index;
+	}
 	old->noreturn = noreturn;
 	return 0;
 }

@@ -239,6 +239,7 @@ static bool is_nothing(const struct ptx_module *m)
 
 static struct module_state *new_module(const char *text, size_t bytes, const char *name)
 {
+	lex_seed();
 	struct module_state *ms = calloc(1, sizeof(*ms));
 	if (!ms)
 		return NULL;

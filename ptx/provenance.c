@@ -11,14 +11,8 @@ int provenance_init(struct provenance *p, struct ptx_module *m, struct ptx_func 
 	p->m = m;
 	p->f = f;
 	p->ncells = f->local_bytes / CELL_BYTES < MAX_CELLS ? (uint32_t)(f->local_bytes / CELL_BYTES) + 1 : 0;
-	p->first_symbol = PTX_NONE;
-	for (uint32_t k = 0; k < m->nsymbols; k++) {
-		if (m->symbols[k]->owner == PTX_NONE || m->funcs[m->symbols[k]->owner] != f)
-			continue;
-		if (p->first_symbol == PTX_NONE)
-			p->first_symbol = k;
-		p->nsymbols = k - p->first_symbol + 1;
-	}
+	p->first_symbol = f->first_symbol;
+	p->nsymbols = f->nsymbols;
 	p->origin = calloc(f->nvalues, sizeof(*p->origin));
 	p->place = malloc(f->nvalues * sizeof(*p->place));
 	p->cells = calloc(p->ncells + 1, sizeof(*p->cells));

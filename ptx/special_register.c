@@ -19,6 +19,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill(void)
 {
+	lex_seed();
 	for (unsigned r = 0; r < PTX_NSREGS; r++) {
 		uint32_t h = lex_hash(sregs[r].name, strlen(sregs[r].name));
 		while (buckets[h % NBUCKETS])
