@@ -7,7 +7,9 @@
  *
  * The recorder has a DT_NEEDED entry REDIRECT_DRIVER_NAME that resolves to the real driver here. So
  * names that only a newer driver exports are found behind the recorder, by dlsym and by the linker alike.
- * la_symbind64 sees such dlsym results and asks the recorder for a recording thunk.
+ * la_symbind64 sees such dlsym results, and the bindings of calls, and asks the recorder for a recording
+ * thunk. (The loader does not tell of a program that takes the function's address from its linker: that one
+ * runs unrecorded.)
  */
 #define _GNU_SOURCE
 #include <elf.h>

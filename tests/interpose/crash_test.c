@@ -225,6 +225,42 @@ static void test_collector_killed(void **state)
 	trace_close(t);
 }
 
+/* The disk is full (here: the file may not grow): the program runs to its end, and the user is told. */
+static void test_disk_full(void **state)
+{
+	const char *command = "ulimit -f 8192; exec " CUTRACE_BIN " record -o " HERE
+			      "/full.cutrace --driver " EMPTY_DRIVER " -- " APP " noise";
+	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+
+	(void)state;
+	unlink(HERE "/full.cutrace");
+	run(&o, argv);
+	assert_true(WIFEXITED(o.status));
+	assert_int_equal(WEXITSTATUS(o.status), 0);
+	assert_non_null(strstr(o.out, "done"));
+	assert_non_null(strstr(o.err, "incomplete"));
+	assert_non_null(strstr(o.err, "full.cutrace"));
+}
+
+/* A program that can't be redirected is said to be so, and runs. */
+static void test_static_program(void **state)
+{
+	char *argv[] = {(char *)CUTRACE_BIN,
+			(char *)"record",
+			(char *)"-o",
+			(char *)HERE "/static.cutrace",
+			(char *)"--driver",
+			(char *)EMPTY_DRIVER,
+			(char *)"--",
+			(char *)HERE "/static_program",
+			NULL};
+
+	(void)state;
+	run(&o, argv);
+	assert_int_equal(WEXITSTATUS(o.status), 9);
+	assert_non_null(strstr(o.err, "statically linked"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +271,8 @@ int main(void)
 		cmocka_unit_test(test_in_flight),
 		cmocka_unit_test(test_forwards),
 		cmocka_unit_test(test_collector_killed),
+		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_static_program),
 		cmocka_unit_test(test_kill_9),
 	};
 
