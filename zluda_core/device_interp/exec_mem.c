@@ -205,6 +205,145 @@ MEM_OPS(32, uint32_t)
 MEM_OPS(64, uint64_t)
 MEM_OPS(128, u128)
 
+/* The forms that inner loops are made of: one element, weak, all lanes on. Addresses are checked as vectors,
+ * then loaded by a gather; anything unusual goes to the general form above.
+ *
+ * ldg, stg: global, constant or generic without windows; 64-bit addresses. lds, sts: shared, 32-bit
+ * addresses. */
+#define FAST_OPS(W, T)                                                                                       \
+	static bool global_offsets_##W(struct warp *w, const struct xinst *i, const uint64_t *base,          \
+				       uint64_t *off, uint8_t **host)                                        \
+	{                                                                                                    \
+		const uint64_t first = base[0] + (uint64_t)i->imm;                                           \
+		uint64_t bad = 0, low = 0;                                                                   \
+                                                                                                             \
+		if (!mem_range(w, i, first, sizeof(T)))                                                      \
+			return false;                                                                        \
+		const struct tlb *t = &w->worker->tlb[i->index % TLB_ENTRIES];                               \
+		const uint64_t start = t->base, limit = t->end - t->base - sizeof(T);                        \
+                                                                                                             \
+		LANE_LOOP                                                                                    \
+		{                                                                                            \
+			uint64_t a = base[l] + (uint64_t)i->imm, o = a - start;                              \
+                                                                                                             \
+			off[l] = o;                                                                          \
+			low |= a;                                                                            \
+			bad |= (limit - o) | o; /* the sign says outside */                                  \
+		}                                                                                            \
+		*host = t->host;                                                                             \
+		return !(bad >> 63) && !(low & (sizeof(T) - 1)) && !(low >> 47);                             \
+	}                                                                                                    \
+	static const struct xinst *ldg_##W(struct warp *w, const struct xinst *i)                            \
+	{                                                                                                    \
+		uint64_t off[LANES], gap = 0;                                                                \
+		uint8_t *host;                                                                               \
+                                                                                                             \
+		if (w->exec != FULL_MASK || !global_offsets_##W(w, i, cell(w, i->o[1]), off, &host))         \
+			return ld_##W(w, i);                                                                 \
+		for (uint32_t l = 0; l < LANES; l++)                                                         \
+			gap |= off[l] ^ (off[0] + l * sizeof(T));                                            \
+		T *d = cell(w, i->o[0]);                                                                     \
+		if (!gap)                                                                                    \
+			memcpy(d, host + off[0], LANES * sizeof(T));                                         \
+		else                                                                                         \
+			LANE_LOOP d[l] = *(const T *)(host + off[l]);                                        \
+		return i + 1;                                                                                \
+	}                                                                                                    \
+	static const struct xinst *stg_##W(struct warp *w, const struct xinst *i)                            \
+	{                                                                                                    \
+		uint64_t off[LANES], gap = 0;                                                                \
+		uint8_t *host;                                                                               \
+                                                                                                             \
+		if (w->exec != FULL_MASK || w->watch ||                                                      \
+		    !global_offsets_##W(w, i, cell(w, i->o[0]), off, &host))                                 \
+			return st_##W(w, i);                                                                 \
+		for (uint32_t l = 0; l < LANES; l++)                                                         \
+			gap |= off[l] ^ (off[0] + l * sizeof(T));                                            \
+		const T *s = cell(w, i->o[1]);                                                               \
+		if (!gap)                                                                                    \
+			memcpy(host + off[0], s, LANES * sizeof(T));                                         \
+		else                                                                                         \
+			for (uint32_t l = 0; l < LANES; l++)                                                 \
+				*(T *)(host + off[l]) = s[l];                                                \
+		return i + 1;                                                                                \
+	}                                                                                                    \
+	static bool shared_offsets_##W(struct warp *w, const struct xinst *i, const uint32_t *base,          \
+				       uint32_t *off)                                                        \
+	{                                                                                                    \
+		const uint32_t imm = (uint32_t)i->imm, limit = w->block->shared_bytes - (uint32_t)sizeof(T); \
+		uint32_t bad = 0, low = 0;                                                                   \
+                                                                                                             \
+		if (w->block->shared_bytes < sizeof(T))                                                      \
+			return false;                                                                        \
+		LANE_LOOP                                                                                    \
+		{                                                                                            \
+			uint32_t o = base[l] + imm;                                                          \
+                                                                                                             \
+			off[l] = o / sizeof(T);                                                              \
+			low |= o;                                                                            \
+			bad |= (limit - o) | o;                                                              \
+		}                                                                                            \
+		return !(bad >> 31) && !(low & (sizeof(T) - 1));                                             \
+	}                                                                                                    \
+	static const struct xinst *lds_##W(struct warp *w, const struct xinst *i)                            \
+	{                                                                                                    \
+		const uint32_t *base = cell(w, i->o[1]);                                                     \
+		T *d = cell(w, i->o[0]);                                                                     \
+		uint32_t off[LANES];                                                                         \
+                                                                                                             \
+		if (w->exec == FULL_MASK && shared_offsets_##W(w, i, base, off)) {                           \
+			const T *s = (const T *)w->block->shared;                                            \
+			LANE_LOOP d[l] = s[(int32_t)off[l]];                                                 \
+			return i + 1;                                                                        \
+		}                                                                                            \
+		FOR_LANES(l, w->exec)                                                                        \
+		{                                                                                            \
+			const uint8_t *p = mem_resolve_lane(w, i, PTX_SPACE_SHARED,                          \
+							    (uint32_t)(base[l] + (uint32_t)i->imm),          \
+							    sizeof(T), sizeof(T), 0, l);                     \
+			if (!p)                                                                              \
+				return NULL;                                                                 \
+			d[l] = *(const T *)p;                                                                \
+		}                                                                                            \
+		return i + 1;                                                                                \
+	}                                                                                                    \
+	static const struct xinst *sts_##W(struct warp *w, const struct xinst *i)                            \
+	{                                                                                                    \
+		const uint32_t *base = cell(w, i->o[0]);                                                     \
+		const T *s = cell(w, i->o[1]);                                                               \
+		uint32_t off[LANES];                                                                         \
+                                                                                                             \
+		if (w->exec == FULL_MASK && shared_offsets_##W(w, i, base, off)) {                           \
+			T *p = (T *)w->block->shared;                                                        \
+			for (uint32_t l = 0; l < LANES; l++)                                                 \
+				p[off[l]] = s[l];                                                            \
+			return i + 1;                                                                        \
+		}                                                                                            \
+		FOR_LANES(l, w->exec)                                                                        \
+		{                                                                                            \
+			uint8_t *p = mem_resolve_lane(w, i, PTX_SPACE_SHARED,                                \
+						      (uint32_t)(base[l] + (uint32_t)i->imm), sizeof(T),     \
+						      sizeof(T), MEM_STORE, l);                              \
+			if (!p)                                                                              \
+				return NULL;                                                                 \
+			*(T *)p = s[l];                                                                      \
+		}                                                                                            \
+		return i + 1;                                                                                \
+	}
+FAST_OPS(8, uint8_t)
+FAST_OPS(16, uint16_t)
+FAST_OPS(32, uint32_t)
+FAST_OPS(64, uint64_t)
+
+static const struct fast_fns {
+	exec_fn ldg, stg, lds, sts;
+} fast_fns[] = {
+	{ldg_8, stg_8, lds_8, sts_8},
+	{ldg_16, stg_16, lds_16, sts_16},
+	{ldg_32, stg_32, lds_32, sts_32},
+	{ldg_64, stg_64, lds_64, sts_64},
+};
+
 static const struct mem_fns {
 	uint8_t bits;
 	exec_fn ld, st, ld_param, ld_frame, st_frame;
@@ -258,6 +397,48 @@ static uint32_t mem_space(const struct ptx_inst *in, enum ptx_space s)
 	return s == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : s;
 }
 
+/* Shared memory by a 32-bit register needs no 64-bit address. */
+static bool is_narrow_shared(struct decode *c, unsigned vec, unsigned bits)
+{
+	const struct ptx_inst *in = c->in;
+	const struct ptx_operand *o = &in->src[0];
+
+	return vec == 1 && bits <= 64 && !is_strong(in) && o->kind == PTX_OPND_VALUE && o->index &&
+	       operand_bits(c, o) == 32 &&
+	       (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_SHARED_CLUSTER);
+}
+
+static bool is_plain_global(const struct ptx_inst *in, enum ptx_space space, unsigned vec, unsigned bits)
+{
+	return vec == 1 && bits <= 64 && !is_strong(in) &&
+	       (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_CONST || space == PTX_SPACE_GENERIC);
+}
+
+/* The address of a load or store that is at no fixed place, and which handler uses it. */
+static int memory_address(struct decode *c, const struct mem_fns *f, unsigned vec, enum ptx_space *space,
+			  uint32_t *pos, int64_t *imm, exec_fn *ld, exec_fn *st)
+{
+	const struct ptx_inst *in = c->in;
+	const struct fast_fns *fast = &fast_fns[f - mem_fns];
+	int rc = 0;
+
+	*ld = f->ld;
+	*st = f->st;
+	if (is_narrow_shared(c, vec, f->bits)) {
+		*pos = c->slot_offset[c->func->values[in->src[0].index].slot];
+		*imm = in->offset;
+		*ld = fast->lds;
+		*st = fast->sts;
+		return 0;
+	}
+	rc = address(c, &in->src[0], in->offset, space, pos, imm);
+	if (!rc && is_plain_global(in, *space, vec, f->bits)) {
+		*ld = fast->ldg;
+		*st = fast->stg;
+	}
+	return rc;
+}
+
 static int emit_ld(struct decode *c, const struct exec_row *row)
 {
 	const struct ptx_inst *in = c->in;
@@ -267,6 +448,7 @@ static int emit_ld(struct decode *c, const struct exec_row *row)
 	enum ptx_space space = (enum ptx_space)in->space;
 	struct dest d[8];
 	uint32_t pos = 0;
+	exec_fn ld = NULL, st = NULL;
 	int64_t imm = place.offset;
 	int rc = 0;
 
@@ -274,12 +456,12 @@ static int emit_ld(struct decode *c, const struct exec_row *row)
 	if (!f || vec > 8 || in->ndst != vec)
 		return refuse(c, "this load is not executed");
 	if (!place.fixed)
-		rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
+		rc = memory_address(c, f, vec, &space, &pos, &imm, &ld, &st);
 	for (unsigned k = 0; k < vec && !rc; k++)
 		rc = dest(c, &in->dst[k], f->bits, ptx_type_is_signed(in->type), &d[k]);
 	if (rc)
 		return rc;
-	struct xinst *x = emit(c, !place.fixed ? f->ld : place.kernel ? f->ld_param : f->ld_frame);
+	struct xinst *x = emit(c, !place.fixed ? ld : place.kernel ? f->ld_param : f->ld_frame);
 	if (!x)
 		return refuse(c, "out of memory");
 	for (unsigned k = 0; k < vec; k++)
@@ -300,6 +482,7 @@ static int emit_st(struct decode *c, const struct exec_row *row)
 	struct place place = param_place(c, &in->src[0]);
 	enum ptx_space space = (enum ptx_space)in->space;
 	uint32_t pos = 0, data[8];
+	exec_fn ld = NULL, st = NULL;
 	int64_t imm = place.offset;
 	int rc = 0;
 
@@ -307,14 +490,14 @@ static int emit_st(struct decode *c, const struct exec_row *row)
 	if (!f || vec > 8 || in->nsrc < vec + 1u || (place.fixed && place.kernel))
 		return refuse(c, "this store is not executed");
 	if (!place.fixed)
-		rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
+		rc = memory_address(c, f, vec, &space, &pos, &imm, &ld, &st);
 	for (unsigned k = 0; k < vec && !rc; k++)
 		rc = source(c, &in->src[1 + k], f->bits, false, &data[k]);
 	if (!rc)
 		rc = inject_stored(c, &data[0], f->bits);
 	if (rc)
 		return rc;
-	struct xinst *x = emit(c, place.fixed ? f->st_frame : f->st);
+	struct xinst *x = emit(c, place.fixed ? f->st_frame : st);
 	if (!x)
 		return refuse(c, "out of memory");
 	x->o[0] = pos;
