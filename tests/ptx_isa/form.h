@@ -60,11 +60,15 @@ struct form {
 	lane_ref ref;
 	group_ref gref;
 	input_fill fill;
-	unsigned ntuples; /* with fill: how many (a multiple of the block size); else 0 */
-	const char *decl; /* text before the kernel: functions, variables */
-	unsigned block;   /* threads of a block; 0 = 32 */
-	unsigned dims[6]; /* block x y z, grid x y z of one launch that gref judges as a whole; or zeros */
-	const void *arg;  /* for the reference */
+	unsigned ntuples;   /* with fill: how many (a multiple of the block size); else 0 */
+	const char *decl;   /* text before the kernel: functions, variables */
+	unsigned block;     /* threads of a block; 0 = 32 */
+	unsigned dims[6];   /* block x y z, grid x y z of one launch that gref judges as a whole; or zeros */
+	const char *params; /* further parameters of the kernel, and their bytes */
+	const void *param_data;
+	unsigned param_bytes;
+	unsigned shared_bytes; /* dynamic */
+	const void *arg;       /* for the reference */
 	long k[6];
 	const struct int_type *type;
 };
@@ -79,7 +83,7 @@ struct suite {
  * "outs=ins". */
 struct form *form_add(struct suite *s, const char *sig, lane_ref ref, const char *text, const char *name, ...)
 	__attribute__((format(printf, 5, 6)));
-/* Text as by printf, for `text` above; freed with the suite's process. */
+/* Text as by printf, for `text` above; gone with suite_free. */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct tally {
@@ -89,6 +93,7 @@ struct tally {
 void suite_run(struct suite *s, const char *filter, struct tally *t);
 /* Writes the module's text to a file, for checking with another assembler. */
 int suite_emit(struct suite *s, const char *path);
+void suite_free(struct suite *s);
 
 /* Integer types by name; NULL when unknown. */
 const struct int_type *int_type_find(const char *name);
@@ -134,6 +139,7 @@ void forms_operands(struct suite *s);
 void forms_vector_atomic(struct suite *s);
 void forms_tiny(struct suite *s);
 void forms_more(struct suite *s);
+void forms_launch(struct suite *s);
 void forms_blackwell(struct suite *s);
 
 #endif

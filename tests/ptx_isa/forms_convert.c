@@ -380,6 +380,7 @@ static void ref_tf32(const struct form *f, const uint64_t *in, struct want *out)
 	out->kind = w.kind;
 	if (is_nan(FORMAT_TF32, w.bits))
 		out->kind = WANT_BITS;
+	mpfr_clear(x);
 }
 
 static void add_tf32(struct suite *s)

@@ -4,7 +4,6 @@
  * Threads read their inputs from 8-byte cells and write results into 8-byte cells that hold a pattern before,
  * so a result that is stored too wide is seen.
  */
-#define _GNU_SOURCE
 #include "form.h"
 #include "reference.h"
 #include "values.h"
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "zluda_core/device.h"
 
 #define INPUT_BASE   0x550000000000ull
@@ -36,22 +36,35 @@ const struct int_type *int_type_find(const char *name)
 	return NULL;
 }
 
+/* Everything that forms are made of; gone with suite_free. */
+static struct arena texts;
+
 char *text_of(const char *fmt, ...)
 {
 	va_list ap;
-	char *s = NULL;
+	char buf[8192];
+	int n;
 
 	va_start(ap, fmt);
-	if (vasprintf(&s, fmt, ap) < 0)
-		abort();
+	n = vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	return s;
+	if (n < 0 || (size_t)n >= sizeof(buf))
+		abort();
+	return arena_strdup(&texts, buf);
+}
+
+void suite_free(struct suite *s)
+{
+	free(s->forms);
+	arena_free(&texts);
+	memset(s, 0, sizeof(*s));
 }
 
 struct form *form_add(struct suite *s, const char *sig, lane_ref ref, const char *text, const char *name, ...)
 {
 	const char *eq = strchr(sig, '=');
 	struct form *f;
+	char buf[256];
 	va_list ap;
 
 	if (s->n == s->cap) {
@@ -63,12 +76,12 @@ struct form *form_add(struct suite *s, const char *sig, lane_ref ref, const char
 	f = &s->forms[s->n++];
 	memset(f, 0, sizeof(*f));
 	va_start(ap, name);
-	if (vasprintf(&f->name, name, ap) < 0)
-		abort();
+	vsnprintf(buf, sizeof(buf), name, ap);
 	va_end(ap);
-	f->outs = strndup(sig, (size_t)(eq - sig));
-	f->ins = strdup(eq + 1);
-	f->text = strdup(text);
+	f->name = text_of("%s", buf);
+	f->outs = text_of("%.*s", (int)(eq - sig), sig);
+	f->ins = text_of("%s", eq + 1);
+	f->text = text_of("%s", text);
 	f->ref = ref;
 	return f;
 }
@@ -125,8 +138,8 @@ static void emit_kernel(FILE *o, const struct form *f, unsigned index)
 {
 	unsigned nout = (unsigned)strlen(f->outs), nin = (unsigned)strlen(f->ins);
 
-	fprintf(o, "%s\n// %s\n.visible .entry k%u(.param .u64 pin, .param .u64 pout)\n{\n",
-		f->decl ? f->decl : "", f->name, index);
+	fprintf(o, "%s\n// %s\n.visible .entry k%u(.param .u64 pin, .param .u64 pout%s)\n{\n",
+		f->decl ? f->decl : "", f->name, index, f->params ? f->params : "");
 	fputs("\t.reg .b64 inp, outp, off;\n\t.reg .b32 idx, tmp, dim;\n", o);
 	for (unsigned i = 0; i < nout + nin; i++)
 		fprintf(o, "\t.reg .%s v%u;\n",
@@ -171,11 +184,15 @@ int suite_emit(struct suite *s, const char *path)
 	return o ? 0 : -1;
 }
 
+enum { NBUFFERS = 3 };
+static const uint64_t bases[NBUFFERS] = {INPUT_BASE, OUTPUT_BASE, GLOBALS_BASE};
+
 struct machine {
 	const struct device_ops *ops;
 	struct device *dev;
 	struct ptx_module *module;
 	struct dev_module *loaded;
+	struct dev_mem *mem[NBUFFERS];
 	uint64_t *symbols;
 	uint64_t *in, *out;
 	struct want *want;
@@ -204,12 +221,11 @@ static int no_free(void *ctx, uint64_t addr)
 
 static const struct dev_host host = {NULL, drop_text, no_heap, no_free};
 
-static int map_buffer(struct machine *m, uint64_t addr, struct diag *d)
+static int map_buffer(struct machine *m, unsigned i, struct diag *d)
 {
-	struct dev_mem *mem;
-	int rc = m->ops->mem_create(m->dev, BUFFER_BYTES, &mem, d);
+	int rc = m->ops->mem_create(m->dev, BUFFER_BYTES, &m->mem[i], d);
 
-	return rc ? rc : m->ops->map(m->dev, addr, BUFFER_BYTES, mem, 0, false, d);
+	return rc ? rc : m->ops->map(m->dev, bases[i], BUFFER_BYTES, m->mem[i], 0, false, d);
 }
 
 /* Addresses in initialisers: of variables only. */
@@ -263,11 +279,8 @@ static int machine_open(struct machine *m, const struct suite *s, struct diag *d
 	rc = m->ops->open(&m->dev, 0, NULL, &host, d);
 	if (rc)
 		goto out;
-	rc = map_buffer(m, INPUT_BASE, d);
-	if (!rc)
-		rc = map_buffer(m, OUTPUT_BASE, d);
-	if (!rc)
-		rc = map_buffer(m, GLOBALS_BASE, d);
+	for (unsigned i = 0; i < NBUFFERS && !rc; i++)
+		rc = map_buffer(m, i, d);
 	if (rc)
 		goto out;
 	m->module = ptx_module_parse(text, bytes, s->name, d);
@@ -293,10 +306,16 @@ out:
 
 static void machine_close(struct machine *m)
 {
+	struct diag d = DIAG_INIT;
+
 	if (m->loaded)
 		m->ops->module_unload(m->dev, m->loaded);
 	if (m->module)
 		ptx_module_free(m->module);
+	for (unsigned i = 0; i < NBUFFERS && m->mem[i]; i++) {
+		m->ops->unmap(m->dev, bases[i], BUFFER_BYTES, &d);
+		m->ops->mem_destroy(m->dev, m->mem[i]);
+	}
 	if (m->dev)
 		m->ops->close(m->dev);
 	free(m->symbols);
@@ -385,13 +404,14 @@ static int launch(struct machine *m, struct dev_kernel *k, const struct form *f,
 		  size_t bytes)
 {
 	static uint64_t launch_id;
-	uint64_t params[2] = {INPUT_BASE, OUTPUT_BASE};
+	uint64_t params[32] = {INPUT_BASE, OUTPUT_BASE};
 	unsigned block = group_size(f);
 	struct dev_launch l = {.kernel = k,
 			       .grid = {total / block, 1, 1},
 			       .block = {block, 1, 1},
 			       .params = params,
-			       .param_bytes = sizeof(params),
+			       .param_bytes = 16 + f->param_bytes,
+			       .shared_bytes = f->shared_bytes,
 			       .launch_id = ++launch_id};
 	if (f->dims[0]) {
 		memcpy(l.block, f->dims, sizeof(l.block));
@@ -401,6 +421,8 @@ static int launch(struct machine *m, struct dev_kernel *k, const struct form *f,
 	struct diag d = DIAG_INIT;
 	size_t in_bytes = total * strlen(f->ins) * 8, out_bytes = total * strlen(f->outs) * 8;
 
+	if (f->param_bytes)
+		memcpy(params + 2, f->param_data, f->param_bytes);
 	memset(&fault, 0, sizeof(fault));
 	memset(m->out, PATTERN, out_bytes);
 	if ((in_bytes && m->ops->write(m->dev, INPUT_BASE, m->in, in_bytes, &d)) ||

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <mpfr.h>
 
 #include "form.h"
 
@@ -34,6 +35,7 @@ static const struct part {
 	{"operands", "sm_90", forms_operands},
 	{"vector_atomic", "sm_90", forms_vector_atomic},
 	{"more", "sm_90", forms_more},
+	{"launch", "sm_90", forms_launch},
 	{"tiny", "sm_100a", forms_tiny},
 	{"blackwell", "sm_100a", forms_blackwell},
 };
@@ -54,6 +56,7 @@ static void part_test(void **state)
 	total.passed += t.passed;
 	total.failed += t.failed;
 	total.refused += t.refused;
+	suite_free(&s);
 	assert_int_equal(t.failed, 0);
 }
 
@@ -70,6 +73,7 @@ static int emit_all(const char *dir)
 			perror(path);
 			return 2;
 		}
+		suite_free(&s);
 	}
 	return 0;
 }
@@ -87,5 +91,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = cmocka_run_group_tests_name("ptx_isa", tests, NULL, NULL);
 	printf("%u forms passed, %u failed, %u refused\n", total.passed, total.failed, total.refused);
+	mpfr_free_cache();
+	mpfr_mp_memory_cleanup();
 	return rc;
 }

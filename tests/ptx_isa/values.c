@@ -124,6 +124,20 @@ static uint64_t pool_value(const struct pool *p, unsigned i)
 
 /* A floating value whose exponent is near 0, near the subnormal numbers, near half of that (products become
  * subnormal), or anything: so that operands interact and results round. */
+/* A mantissa that is, or nearly is, half-way between two numbers of a narrower format: double rounding shows
+ * there. */
+static uint64_t near_tie(uint64_t r, unsigned bits)
+{
+	static const uint8_t widths[] = {1, 2, 3, 7, 10, 23};
+	unsigned keep = widths[(r >> 8) % 6];
+	uint64_t m;
+
+	if (keep + 1 >= bits)
+		return r >> 16;
+	m = (low_bits(r >> 16, keep) << 1 | 1) << (bits - keep - 1);
+	return m + (r >> 4) % 3 - 1;
+}
+
 static uint64_t random_element(enum float_format fmt, uint64_t *seed)
 {
 	const struct format_info *i = format_info(fmt);
@@ -139,6 +153,8 @@ static uint64_t random_element(enum float_format fmt, uint64_t *seed)
 	uint64_t m = rng(seed);
 
 	m = r >> 55 & 1 ? m : r >> 54 & 1 ? m & m << 7 & m << 13 : m | m << 5 | m << 11;
+	if ((r >> 40) % 4 == 0)
+		m = near_tie(m, i->mantissa);
 	return sign | (e > top ? top : e) << i->mantissa | low_bits(m, i->mantissa);
 }
 
@@ -160,7 +176,34 @@ static uint64_t random_value(const struct pool *p, uint64_t *seed)
 		return (uint32_t)((int32_t)((uint32_t)r << 8) >> 8);
 	if (p->letter == 'u')
 		return r & 0xffffff;
+	/* integers near half-way between floating-point numbers */
+	if (r >> 62 == 0 && p->bits >= 32) {
+		static const uint8_t widths[] = {9, 12, 25, 54};
+		unsigned n = widths[r >> 60 & 3], at = (unsigned)(r >> 40) % (p->bits > n ? p->bits - n : 1);
+
+		return low_bits(((low_bits(r, n) | 1) << at) + (r >> 50) % 3 - 1, p->bits);
+	}
 	return low_bits(r, p->bits);
+}
+
+/* fma: the product lies half-way between two numbers, the addend is far below it and decides. */
+static void tie(const char *ins, unsigned t, uint64_t *in)
+{
+	enum float_format fmt = letter_format(ins[0]);
+	const struct format_info *i = format_info(fmt);
+	unsigned half = (i->mantissa + 2) / 2, other = i->mantissa + 2 - half;
+
+	if (strlen(ins) != 3 || strspn(ins, "fDeg") != 3 || ins[0] != ins[2])
+		return;
+	/* odd significands of `half` and `other` bits; exponents so that the product is near 1 */
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned n = k ? other : half;
+		uint64_t m = (low_bits(in[k], n - 1) | 1) << (i->mantissa - n + 1);
+
+		in[k] = (in[k] & sign_bit(fmt)) | (uint64_t)i->bias << i->mantissa | low_bits(m, i->mantissa);
+	}
+	in[2] = t / 8 % 4 == 0 ? 0 : t / 8 % 4 == 1 ? 1 : 1ull << i->mantissa;
+	in[2] |= t & 64 ? sign_bit(fmt) : 0;
 }
 
 /* fma: an addend that nearly cancels the product. */
@@ -195,6 +238,8 @@ void values_of(const char *ins, unsigned t, unsigned total, uint64_t *in)
 			in[i] = random_value(p, &seed);
 		}
 	}
+	if (tuple % 8 == 3)
+		tie(ins, tuple, in);
 	if (tuple % 8 == 7)
 		cancel(ins, tuple, in);
 }
