@@ -219,10 +219,16 @@ static int function_views(struct trace_writer *w, struct diag *d)
 	return rc;
 }
 
+/* All in one transaction: a close that was interrupted has made all of it or nothing. */
 static int make_views(struct trace_writer *w, struct diag *d)
 {
-	int rc = db_exec(w->db, w->path, d, "BEGIN IMMEDIATE");
+	int64_t made;
+	int rc = db_int(w->db, w->path, d, "SELECT count(*) FROM sqlite_master WHERE name='call_func'", 0,
+			&made);
 
+	if (rc || made)
+		return rc;
+	rc = db_exec(w->db, w->path, d, "BEGIN IMMEDIATE");
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_finish_sql);
 	if (!rc)
@@ -334,6 +340,19 @@ static int finish_unclosed(const char *path, struct diag *d)
 	return rc;
 }
 
+/* Killed between its last sync and the removal of the log, which nothing needs any more. */
+static int remove_log(const char *path, struct diag *d)
+{
+	struct trace_writer *w = writer_alloc(path, &trace_tuning_default);
+	int rc = w ? log_reopen(w, d) : diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
+
+	if (!rc && unlink(w->log_path) && errno != ENOENT)
+		rc = diag_set(d, CUTRACE_EIO, w->log_path, "cannot be removed: %s", strerror(errno));
+	if (w)
+		writer_free(w);
+	return rc;
+}
+
 int trace_finish(const char *path, struct diag *d)
 {
 	struct trace *t;
@@ -344,5 +363,5 @@ int trace_finish(const char *path, struct diag *d)
 		return rc;
 	closed = t->closed;
 	trace_close(t);
-	return closed ? 0 : finish_unclosed(path, d);
+	return closed ? remove_log(path, d) : finish_unclosed(path, d);
 }

@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 24
+#define ROUNDS 50
 
 struct progress {
-	volatile uint64_t written,
-		ticked; /* newest call handed to the writer; newest call before a tick that was due */
+	volatile uint64_t written; /* newest call handed to the writer */
+	volatile int64_t tick_ns;  /* when the last tick that has returned was called */
 };
 
 /* Payload of call i: some small, some logged, some of several chunks. */
@@ -26,12 +26,21 @@ static size_t payload_bytes(uint64_t i)
 	return i % 100 == 0 ? 1500000 : i % 10 == 0 ? 20000 : 64;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void write_forever(const char *name, struct progress *p)
 {
 	struct trace_writer *w = scratch_writer(name);
 	uint32_t func = scratch_basics(w);
 	uint8_t *noise = malloc(1500000);
 	uint64_t i;
+	int64_t begin;
 
 	for (i = 1; noise; i++) {
 		struct trace_call c = scratch_call(i, func);
@@ -46,7 +55,9 @@ static void write_forever(const char *name, struct progress *p)
 		c.done = true;
 		trace_writer_call(w, &c);
 		p->written = i;
+		begin = now_ns();
 		trace_writer_tick(w);
+		p->tick_ns = begin;
 	}
 	_exit(1);
 }
@@ -96,6 +107,9 @@ static void kill_once(struct progress *p, unsigned round)
 {
 	struct timespec nap = {0, 5000000L + (long)(round * 7919 % 250) * 1000000L};
 	uint64_t before, found;
+	bool must_have;
+	int64_t seen;
+	unsigned i;
 	pid_t pid;
 
 	memset((void *)p, 0, sizeof(*p));
@@ -104,12 +118,12 @@ static void kill_once(struct progress *p, unsigned round)
 		write_forever("killed", p);
 	nanosleep(&nap, NULL);
 	before = p->written;
-	/* a tick commits what is older than 100 ms; a slow machine gets a whole second */
-	if (round % 6 == 0) {
-		nap.tv_nsec = 0;
-		nap.tv_sec = 1;
+	/* A tick commits what is older than 100 ms: sometimes wait for one that must have. */
+	must_have = round % 3 == 0 && before;
+	seen = now_ns();
+	nap.tv_nsec = 1000000;
+	for (i = 0; must_have && p->tick_ns < seen + 100000000 && i < 30000; i++)
 		nanosleep(&nap, NULL);
-	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	if (!before) {
@@ -122,7 +136,7 @@ static void kill_once(struct progress *p, unsigned round)
 	}
 	found = check_prefix("killed");
 	assert_true(found <= p->written + 1);
-	if (round % 6 == 0)
+	if (must_have)
 		assert_true(found >= before);
 }
 
