@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -130,6 +131,31 @@ static int zombie_status(pid_t pid)
 	return status;
 }
 
+/* Since Linux 6.15 a pidfd keeps the wait status after somebody has waited (linux/pidfd.h: PIDFD_GET_INFO,
+ * ver. 0). */
+static int pidfd_status(int pidfd)
+{
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t ids[11];
+		int32_t exit_code;
+	} info = {.mask = 1u << 3 /* PIDFD_INFO_EXIT */};
+
+	_Static_assert(sizeof(info) == 64, "as the kernel has it");
+	if (pidfd < 0 || ioctl(pidfd, _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, sizeof(info)), &info) != 0)
+		return -1;
+	return info.mask & (1u << 3) ? info.exit_code : -1;
+}
+
+/* It is a zombie, or has just been waited for; in between it may become the one while we look for the other.
+ */
+static int end_status(const struct process *p)
+{
+	int status = zombie_status(p->pid);
+
+	return status >= 0 ? status : pidfd_status(p->pidfd);
+}
+
 static void set_end(struct process *p)
 {
 	int s = p->status;
@@ -152,7 +178,7 @@ static void end_process(struct collector *c, struct process *p, const char *kind
 		while (receive_one(c, s, &closed))
 			;
 	if (p->status < 0 && !kind)
-		p->status = zombie_status(p->pid);
+		p->status = end_status(p);
 	p->row.t_end = session_now(c);
 	if (kind)
 		p->row.end_kind = kind;
@@ -400,9 +426,9 @@ static void serve(struct collector *c, struct source *s)
 	case SOURCE_CONTROL: control(c, s); break;
 	case SOURCE_CONNECTION: receive(c, s); break;
 	case SOURCE_PIDFD:
+		end_process(c, p, NULL);
 		unwatch(c, s);
 		p->pidfd = -1;
-		end_process(c, p, NULL);
 		break;
 	}
 }

@@ -82,6 +82,8 @@ static void seen_grow(struct collector *c, uint64_t words)
 	if (!p)
 		return;
 	memset(p + c->seen_words, 0, (n - c->seen_words) * sizeof(*p));
+	if (!c->seen_words)
+		p[0] |= 1; /* numbers begin at 1 */
 	c->seen = p;
 	c->seen_words = n;
 }
@@ -120,10 +122,10 @@ void events_round(struct collector *c)
 {
 	uint64_t now_settled, newest;
 
-	if (!c->seen_words) {
+	if (!c->seen_words)
 		seen_grow(c, 64);
-		events_entered(c, 0); /* numbers begin at 1 */
-	}
+	if (!c->seen_words)
+		return;
 	events_run(c, 2 * c->settled + 1);
 	now_settled = watermark(c);
 	newest = atomic_load(&c->session->sequence);
