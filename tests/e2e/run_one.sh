@@ -131,7 +131,7 @@ dump_trace()
 	case $program in
 	runtime_*)
 		functions='cuMemAlloc*,cuMemFree*,cuMemHostAlloc*,cuMemcpy*,cuMemset*,cuLaunchKernel*,cuEvent*,cuStream*'
-		edit="$edit; s/^ *[0-9]+  ((p[0-9]+ )?t)/\\1/; s/^ +kernel/    kernel/; s/(pMilliseconds=&)[^,]*/\\1time/"
+		edit="$edit; s/^ *[0-9]+  ((p[0-9]+ )?t)/\\1/; s/^ +kernel/    kernel/"
 		;;
 	esac
 	if has_flag threads; then
