@@ -544,13 +544,16 @@ static int interp_kernel_get(struct device *device, struct dev_module *m, const 
 	return rc;
 }
 
-static uint32_t count_registers(const struct ptx_func *f)
+/* There is no register allocation here. What is reported must let every launch through that the bounds allow;
+ * registers come in units of 8 a thread, warps in fours. */
+static uint32_t count_registers(const struct ptx_func *f, uint32_t threads)
 {
+	const uint32_t fit = 65536 / ((threads + 127) / 128 * 128) / 8 * 8, most = fit < 255 ? fit : 255;
 	uint32_t n = 0;
 
 	for (uint32_t s = 1; s < f->nslots; s++)
 		n += f->slots[s].bits <= 32 ? f->slots[s].bits > 1 : f->slots[s].bits / 32;
-	return n < 16 ? 16 : n > 255 ? 255 : n;
+	return n < 16 ? 16 : n > most ? most : n;
 }
 
 static void interp_kernel_info(struct device *device, struct dev_kernel *k, struct dev_kernel_info *out)
@@ -567,7 +570,7 @@ static void interp_kernel_info(struct device *device, struct dev_kernel *k, stru
 		most = threads < most ? threads : most;
 	*out = (struct dev_kernel_info){
 		.func = k->func,
-		.num_regs = count_registers(k->func),
+		.num_regs = count_registers(k->func, most),
 		.shared_bytes = (uint32_t)k->func->shared_bytes,
 		.local_bytes = k->program->stack_bytes,
 		.max_threads = most,
