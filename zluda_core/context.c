@@ -13,6 +13,7 @@
 static __thread struct thread_state *tls;
 static pthread_key_t tls_key;
 static pthread_once_t tls_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void thread_end(void *arg)
 {
@@ -88,18 +89,30 @@ CUresult context_resolve(CUcontext handle, struct context **ctx)
 	return (*ctx)->active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+/* The first error stays. The fault is there before the error can be seen. */
 void context_set_error(struct context *ctx, CUresult r, const struct dev_fault *fault)
 {
-	int none = CUDA_SUCCESS;
-
-	if (!atomic_compare_exchange_strong(&ctx->error, &none, (int)r))
-		return;
-	if (fault) {
+	pthread_mutex_lock(&fault_lock);
+	if (!atomic_load(&ctx->error)) {
 		free(ctx->fault);
-		ctx->fault = malloc(sizeof(*fault));
+		ctx->fault = fault ? malloc(sizeof(*fault)) : NULL;
 		if (ctx->fault)
 			*ctx->fault = *fault;
+		atomic_store(&ctx->error, (int)r);
 	}
+	pthread_mutex_unlock(&fault_lock);
+}
+
+bool context_last_fault(struct context *ctx, struct dev_fault *out)
+{
+	bool has;
+
+	pthread_mutex_lock(&fault_lock);
+	has = atomic_load(&ctx->error) && ctx->fault;
+	if (has)
+		*out = *ctx->fault;
+	pthread_mutex_unlock(&fault_lock);
+	return has;
 }
 
 CUresult context_wait(struct context *ctx)
@@ -187,9 +200,11 @@ static void context_stop(struct context *ctx)
 	thread_queues_drop(ctx);
 	queue_unref(ctx->null_queue);
 	ctx->null_queue = NULL;
+	pthread_mutex_lock(&fault_lock);
 	free(ctx->fault);
 	ctx->fault = NULL;
 	atomic_store(&ctx->error, CUDA_SUCCESS);
+	pthread_mutex_unlock(&fault_lock);
 }
 
 static CUresult push(struct context *ctx)

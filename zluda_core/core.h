@@ -63,6 +63,7 @@ void options_read(void);
 /* One line on stderr, "cutrace: ..." */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_diag(const struct diag *d);
+void say_also_to(void (*fn)(const char *line)); /* every line, besides stderr */
 /* With CUTRACE_VERBOSE=1 only. */
 void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -189,6 +190,7 @@ CUresult context_current(struct context **ctx); /* the same, sticky error or not
 CUresult context_resolve(CUcontext handle, struct context **ctx);
 CUresult context_wait(struct context *ctx); /* for all its work; then the sticky error */
 void context_set_error(struct context *ctx, CUresult r, const struct dev_fault *fault);
+bool context_last_fault(struct context *ctx, struct dev_fault *out);
 CUresult context_primary(struct gpu *gpu, struct context **ctx); /* without a reference */
 void gpu_wait(struct gpu *gpu); /* for the work of all contexts of the device */
 void local_values_clear(struct context *ctx);

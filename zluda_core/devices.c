@@ -78,6 +78,8 @@ CUresult gpu_open(struct gpu *gpu, unsigned physical)
 	gpu->ops->props(gpu->dev, &gpu->props);
 	gpu_apply_cc(gpu, options.cc ? options.cc : gpu->props.cc_major * 10 + gpu->props.cc_minor);
 	atomic_store(&gpu->heap_limit, 8u << 20);
+	say_verbose("device %d is %s (%s), compute capability %u.%u", gpu->ordinal, gpu->ops->name,
+		    gpu->props.name, gpu->props.cc_major, gpu->props.cc_minor);
 	control(gpu, "inject", options.inject, "CUTRACE_INJECT");
 	control(gpu, "deterministic", options.deterministic, "CUTRACE_DETERMINISTIC");
 	control(gpu, "watchdog_ms", options.watchdog_ms, "CUTRACE_WATCHDOG_MS");

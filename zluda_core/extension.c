@@ -76,10 +76,9 @@ static int last_fault(struct dev_fault *out)
 
 	if (r)
 		return r;
-	if (!out || !atomic_load(&ctx->error) || !ctx->fault)
-		return CUDA_ERROR_NOT_FOUND;
-	*out = *ctx->fault;
-	return CUDA_SUCCESS;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	return context_last_fault(ctx, out) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 static int set_control(const char *key, const char *value)
@@ -136,4 +135,5 @@ const struct cutrace_extension extension_table = {
 	.launch_count = launch_count,
 	.device_name = device_name,
 	.address_is_free = range_is_free,
+	.set_message_sink = say_also_to,
 };

@@ -21,7 +21,6 @@ static CUresult run_launch(struct op *op)
 	struct dev_fault fault = {0};
 	CUresult r;
 
-	l->launch.launch_id = atomic_fetch_add(&core.launches, 1) + 1;
 	if (!ctx->gpu->ops->launch(ctx->gpu->dev, &l->launch, &fault))
 		return CUDA_SUCCESS;
 	r = result_of_fault(fault.kind == DEV_FAULT_NONE ? DEV_FAULT_INTERNAL : fault.kind);
@@ -175,6 +174,7 @@ static CUresult launch(const struct launch_request *req)
 		free(l);
 		return r;
 	}
+	l->launch.launch_id = atomic_fetch_add(&core.launches, 1) + 1; /* in the order of the calls */
 	if (options.launch_blocking) {
 		r = queue_run(q, &l->op);
 		print_flush();

@@ -17,8 +17,17 @@ struct options options;
 
 extern char **environ;
 
+/* The recorder's: what is said is a row of the trace, too. */
+static void (*_Atomic sink)(const char *line);
+
+void say_also_to(void (*fn)(const char *line))
+{
+	atomic_store(&sink, fn);
+}
+
 static void say_v(const char *fmt, va_list ap)
 {
+	void (*also)(const char *line) = atomic_load(&sink);
 	char line[1200];
 	int n = snprintf(line, sizeof(line), "cutrace: ");
 	int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
@@ -28,6 +37,9 @@ static void say_v(const char *fmt, va_list ap)
 		len = sizeof(line) - 2;
 	line[len] = '\n';
 	fwrite(line, 1, len + 1, stderr); /* one write: lines of threads stay whole */
+	line[len] = '\0';
+	if (also)
+		also(line);
 }
 
 void say(const char *fmt, ...)

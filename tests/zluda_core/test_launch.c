@@ -113,7 +113,7 @@ static void concurrent(void **state)
 	static const char spin[] =
 		PTX_HEAD ".visible .entry spin(.param .u64 p)\n{\n	.reg .b64 %rd<2>;\n	.reg .b32 "
 			 "%r<2>;\n	.reg .pred %p1;\n"
-			 "	ld.param.u64 %rd1, [p];\nAGAIN:\n	ld.volatile.global.u32 %r1, [%rd1];\n"
+			 "	ld.param.u64 %rd1, [p];\nAGAIN:\n	atom.global.or.b32 %r1, [%rd1], 0;\n"
 			 "	setp.eq.u32 %p1, %r1, 0;\n	@%p1 bra AGAIN;\n	ret;\n}\n";
 	CUstream a, b;
 	void *values[] = {&buffer};
@@ -127,7 +127,7 @@ static void concurrent(void **state)
 	OK(cuCtxSynchronize());
 	OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, a, values, NULL));
 	FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(a));
-	OK(cuMemsetD32Async(buffer, 1, 1, b));
+	OK(cuStreamWriteValue32(b, buffer, 1, 0));
 	OK(cuStreamSynchronize(a));
 	OK(cuStreamDestroy(a));
 	OK(cuStreamDestroy(b));
