@@ -32,8 +32,9 @@ static const struct section {
 	 "process p"
 	 " ORDER BY p.id"},
 	{"threads", "Threads",
-	 "SELECT t.id AS thread, t.process AS process, t.tid AS tid, count(c.id) AS calls, t.name AS name"
-	 " FROM thread t LEFT JOIN call c ON c.thread=t.id GROUP BY t.id ORDER BY t.id"},
+	 "SELECT t.id AS thread, t.process AS process, t.tid AS tid, coalesce(c.n,0) AS calls, t.name AS name"
+	 " FROM thread t LEFT JOIN (SELECT thread, count(*) AS n FROM call GROUP BY thread) c ON "
+	 "c.thread=t.id ORDER BY t.id"},
 	{"kernels", "Kernels by launches",
 	 "SELECT count(*) AS launches, sum(l.gx*l.gy*l.gz*l.bx*l.by*l.bz) AS threads,"
 	 " CASE k.has_ptx WHEN 1 THEN 'PTX' ELSE 'no PTX' END AS code, k.name AS kernel"

@@ -15,7 +15,7 @@
 #include "trace/internal.h"
 
 #define PACK_TXN_BYTES     (64u << 20)
-#define PUNCH_LOG_BYTES    (1u << 30) /* give space back while packing when the log is larger than this */
+#define PUNCH_LOG_BYTES (128u << 20) /* give space (and page cache) back while packing when the log is larger than this */
 #define SAMPLE_BYTES       (64u << 10)
 #define SHRINK_BELOW_BYTES (4 << 20)
 #define BUSY_WAIT_MS       10000

@@ -170,9 +170,7 @@ int trace_writer_tick(struct trace_writer *w)
 
 	if (w->error.code)
 		return w->error.code;
-	if (!w->in_txn && (w->nbatch || w->nflights) && writer_begin(w))
-		return w->error.code;
-	if (!w->in_txn)
+	if (!w->in_txn) /* then nothing waits: a call begins a transaction */
 		return 0;
 	age_ns = writer_now_ns() - w->txn_start_ns;
 	return age_ns >= (int64_t)w->tuning.txn_ms * 1000000 ? writer_commit(w) : 0;
