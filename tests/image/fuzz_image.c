@@ -66,7 +66,7 @@ static void add_seeds(const char *folder)
 						   'v',
 						   'e',
 						   'r'};
-	char path[4096];
+	char path[4200];
 	size_t i;
 
 	add_seed(container, sizeof(container));
