@@ -48,6 +48,8 @@ struct cutrace_extension {
 	const char *(*device_name)(void);
 	/* Whether [addr, addr + bytes) is free to be placed in. */
 	bool (*address_is_free)(uint64_t addr, uint64_t bytes);
+	/* Every line that the library writes to stderr is also given to fn, on the thread that says it. NULL: nobody. */
+	void (*set_message_sink)(void (*fn)(const char *line));
 };
 
 #endif
