@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "zluda_core/extension.h"
+
 static void *real_of[API_ID_COUNT];
 
 struct address {
@@ -64,6 +66,19 @@ static void resolve(void *handle)
 	sort_addresses();
 }
 
+/* Our own driver tells what it writes to stderr; others don't know the table (zluda_core/extension.h). */
+static void listen_to_driver(void)
+{
+	static const CUuuid uuid = CUTRACE_EXTENSION_UUID;
+	const struct cutrace_extension *x = NULL;
+
+	if (!rec_driver_has(API_ID_cuGetExportTable) ||
+	    REAL(cuGetExportTable)((const void **)&x, &uuid) != CUDA_SUCCESS || !x)
+		return;
+	if (x->size >= offsetof(struct cutrace_extension, set_message_sink) + sizeof(x->set_message_sink))
+		x->set_message_sink(rec_driver_says);
+}
+
 void rec_driver_load(void)
 {
 	const char *path = getenv(RING_ENV_DRIVER);
@@ -74,6 +89,7 @@ void rec_driver_load(void)
 	for (unsigned i = 0; i < API_ID_COUNT; i++)
 		rec_real[i] = real_of[i] ? real_of[i] : naddresses ? (void *)absent : (void *)no_driver;
 	rec_hooks_install();
+	listen_to_driver();
 }
 
 void *rec_true(unsigned id)

@@ -150,8 +150,9 @@ struct ring_thread {
 	char name[16];
 };
 
+#define RING_DIAG_DRIVER 0x100u
 struct ring_diag {
-	struct ring_record r; /* flags: 0 info, 1 warning, 2 error */
+	struct ring_record r; /* flags: 0 info, 1 warning, 2 error; | RING_DIAG_DRIVER: the driver said it */
 	uint64_t seq;
 	char text[];
 };

@@ -252,11 +252,15 @@ struct rec_thread *rec_make_room(uint64_t bytes)
 
 /* ---- own calls ------------------------------------------------------------------- */
 
+/* The ring that is set aside meanwhile. */
+static __thread struct rec_thread *aside __attribute__((tls_model("initial-exec")));
+
 struct rec_thread *rec_own_begin(void)
 {
 	struct rec_thread *t = rec_self;
 
-	own_depth++;
+	if (own_depth++ == 0)
+		aside = t;
 	rec_self = NULL;
 	return t;
 }
@@ -270,4 +274,20 @@ void rec_own_end(struct rec_thread *t)
 bool rec_own(void)
 {
 	return own_depth != 0;
+}
+
+/* What the driver says during a call of the recorder's own concerns the program all the same. */
+void rec_driver_says(const char *line)
+{
+	unsigned depth = own_depth;
+
+	own_depth = 0;
+	if (depth)
+		rec_self = aside;
+	if (!strncmp(line, "cutrace: ", 9))
+		line += 9;
+	rec_diag(RING_DIAG_DRIVER | 1, rec_current(), line);
+	own_depth = depth;
+	if (depth)
+		rec_self = NULL;
 }

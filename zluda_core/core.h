@@ -454,6 +454,7 @@ int occupancy_blocks(const struct function *f, unsigned block, size_t dynamic_sh
 void print_append(void *ctx, const char *text, size_t bytes);
 void print_flush(void);
 void print_flush_try(void);
+void print_to(void (*fn)(const char *text, size_t bytes));
 
 /* ---- proc_address.c, export_table.c, integrity.c, md2.c ------------------------------------ */
 void *proc_find(const char *exported_name);

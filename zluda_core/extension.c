@@ -136,4 +136,5 @@ const struct cutrace_extension extension_table = {
 	.device_name = device_name,
 	.address_is_free = range_is_free,
 	.set_message_sink = say_also_to,
+	.set_print_sink = print_to,
 };

@@ -322,10 +322,11 @@ static bool on_diag(struct collector *c, struct ring *r, const struct ring_diag 
 {
 	static const char *const severities[] = {"info", "warning", "error"};
 	const char *text = text_of(&d->r, sizeof(*d));
+	unsigned severity = d->r.flags & 0xff;
 
 	if (text)
-		collector_diag(c, r->process, d->seq, severities[d->r.flags < 3 ? d->r.flags : 2], "recorder",
-			       "%s", text);
+		collector_diag(c, r->process, d->seq, severities[severity < 3 ? severity : 2],
+			       d->r.flags & RING_DIAG_DRIVER ? "driver" : "recorder", "%s", text);
 	return text != NULL;
 }
 
