@@ -71,8 +71,8 @@ static void add_seeds(const char *folder)
 
 	add_seed(container, sizeof(container));
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		add_file(path);
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < sizeof(path))
+			add_file(path);
 	}
 }
 

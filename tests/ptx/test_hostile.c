@@ -275,7 +275,7 @@ static void mutate(char *text, size_t *n, size_t capacity)
 static void mutations(void **state)
 {
 	(void)state;
-	size_t n;
+	size_t n = 0;
 	char *seed = read_whole(PTX_TEST_DIR "/seed.ptx", &n);
 	assert_non_null(seed);
 	assert_true(exercise(seed, n) >= 3);
@@ -298,7 +298,7 @@ static void mutations(void **state)
 static void truncations(void **state)
 {
 	(void)state;
-	size_t n;
+	size_t n = 0;
 	char *seed = read_whole(PTX_TEST_DIR "/seed.ptx", &n);
 	assert_non_null(seed);
 	for (size_t length = 0; length < n; length += 1 + length / 400)
