@@ -16,11 +16,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *pending;
 static size_t used, size;
 
+static void (*sink)(const char *text, size_t bytes); /* NULL: stdout */
+
+static void write_out(const char *text, size_t bytes)
+{
+	if (sink)
+		sink(text, bytes);
+	else
+		fwrite(text, 1, bytes, stdout);
+}
+
 static void flush_locked(void)
 {
 	if (!used)
 		return;
-	fwrite(pending, 1, used, stdout);
+	write_out(pending, used);
 	used = 0;
 }
 
@@ -43,10 +53,18 @@ void print_append(void *ctx, const char *text, size_t bytes)
 		memcpy(pending + used, text, bytes);
 		used += bytes;
 	} else {
-		fwrite(text, 1, bytes, stdout);
+		write_out(text, bytes);
 	}
 	if (used > MAX_PENDING)
 		flush_locked();
+	pthread_mutex_unlock(&lock);
+}
+
+void print_to(void (*fn)(const char *text, size_t bytes))
+{
+	pthread_mutex_lock(&lock);
+	flush_locked();
+	sink = fn;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "zluda_core/extension.h"
+
 static const char ptx[] =
 	PTX_HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
 		 ".global .align 1 .b8 text[8] = {107, 101, 114, 110, 101, 108, 10, 0};\n"
@@ -46,6 +48,32 @@ static int show(const char *how)
 	return 0;
 }
 
+static char caught[64];
+
+static void catch_text(const char *text, size_t bytes)
+{
+	snprintf(caught + strlen(caught), sizeof(caught) - strlen(caught), "%.*s", (int)bytes, text);
+}
+
+static void sink(void **state)
+{
+	const CUuuid id = CUTRACE_EXTENSION_UUID;
+	const struct cutrace_extension *x;
+	const void *table;
+	CUmodule m;
+	CUfunction f;
+
+	(void)state;
+	OK(cuGetExportTable(&table, &id));
+	x = table;
+	f = load_function(&m, ptx, "hello");
+	x->set_print_sink(catch_text);
+	OK(cuLaunchKernel(f, 1, 1, 1, 3, 1, 1, 0, NULL, NULL, NULL));
+	OK(cuCtxSynchronize());
+	x->set_print_sink(NULL);
+	assert_string_equal(caught, "kernel\nkernel\nkernel\n");
+}
+
 static void order(void **state)
 {
 	static const struct {
@@ -77,7 +105,7 @@ static void order(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(order)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(order), WITH_CONTEXT(sink)};
 
 	return argc > 1 ? show(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
 }
