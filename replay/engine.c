@@ -30,10 +30,14 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 	rc = plan_make(e, d);
 	if (rc)
 		return rc;
+	if (e->opt->driver)
+		reserve_plan(e);
 	rc = driver_open(&e->drv, driver_path, d);
 	if (rc)
 		return rc;
 	extension_find(&e->drv);
+	if (e->drv.ext)
+		reserve_drop(e);
 	return 0;
 }
 
@@ -62,6 +66,7 @@ void engine_free(struct engine *e)
 	free(e->reasons);
 	free(e->scratch);
 	free_images(e);
+	reserve_drop(e);
 	recorded_ptx_free(e);
 	plan_free(e);
 	driver_close(&e->drv);

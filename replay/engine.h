@@ -5,6 +5,7 @@
  * process; report.c what the user reads dispatch.c   order of calls and what is done with each; contexts.c
  * whose context and stream a call means args.c       a call's arguments, rebuilt from recorded memory; outs.c
  * what came back handles.c    recorded handle -> live handle; addresses.c recorded address -> live address
+ *   reserve.c    keeps recorded device addresses free until the driver is asked for them
  *   allocs.c     calls that make or free memory; vmm.c recorded addresses on drivers that only take hints
  *   modules.c, launches.c, transfers.c   calls with payload
  *   recorded_ptx.c what the recorded PTX tells
@@ -322,6 +323,9 @@ struct engine {
 	FILE *results;         /* pass 1 writes, pass 2 reads along */
 	struct vmm_granules *granules;
 	unsigned vmm_failed;
+	struct map reserved; /* granules mapped without access; reserve.c */
+	uint64_t reserve_clashes;
+	bool spaced; /* pass 2: an allocation of ours came first */
 	const struct blame_request *blame;
 	bool watching;
 	uint64_t last_call; /* of the trace; for progress */
@@ -361,6 +365,11 @@ int report_status(struct sqlite3 *db);
 void report_text(struct sqlite3 *db, FILE *out, bool verbose);
 void report_json(struct sqlite3 *db, FILE *out);
 void report_reasons(struct sqlite3 *db, FILE *out); /* why nothing can be said */
+
+/* reserve.c */
+void reserve_plan(struct engine *e);
+void reserve_release(struct engine *e, uint64_t base, uint64_t bytes);
+void reserve_drop(struct engine *e); /* all that is left: the driver takes no wishes */
 
 /* recorded_ptx.c */
 struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *k, struct ptx_module **m);

@@ -197,8 +197,9 @@ static void print_addresses(const struct report *r, FILE *out)
 	else
 		fprintf(out,
 			"%" PRId64 " as recorded, %" PRId64 " translated (%" PRId64 " device, %" PRId64
-			" host; %" PRId64 " pointers rewritten)",
-			r->as_recorded, moved, r->translated_device, r->translated_host, r->words);
+			" host; %" PRId64 " %s rewritten)",
+			r->as_recorded, moved, r->translated_device, r->translated_host, r->words,
+			r->words == 1 ? "pointer" : "pointers");
 	if (r->vmm)
 		fprintf(out, ", %" PRId64 " of them by virtual memory management", r->vmm);
 }

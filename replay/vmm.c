@@ -11,8 +11,10 @@
 #include "api/gen/cuda_abi.h"
 #include "replay/engine.h"
 
-#define GRANULE    (UINT64_C(2) << 20)
-#define MAX_FAILED 4 /* refusals in a row after which no further hint is tried */
+#define GRANULE       (UINT64_C(2) << 20)
+#define NOT_FOUND     500 /* CUDA_ERROR_NOT_FOUND: the symbol */
+#define NOT_SUPPORTED 801 /* CUDA_ERROR_NOT_SUPPORTED */
+#define MAX_FAILED    4   /* refusals in a row after which no further hint is tried */
 
 /* A run of granules that was made in one go. */
 struct vmm_granules {
@@ -62,6 +64,18 @@ release:
 	return -1;
 }
 
+/* A driver that has no such thing is not asked again. */
+static int reserve(struct engine *e, uint64_t *at, uint64_t base, uint64_t bytes)
+{
+	int64_t rc;
+
+	reserve_release(e, base, bytes);
+	rc = driver_plain(&e->drv, "cuMemAddressReserve", 5, word(at), bytes, GRANULE, base, UINT64_C(0));
+	if (rc == NOT_FOUND || rc == NOT_SUPPORTED)
+		e->vmm_failed = MAX_FAILED;
+	return rc ? -1 : 0;
+}
+
 static struct vmm_granules *make_run(struct engine *e, uint64_t base, uint64_t bytes)
 {
 	struct vmm_granules *g = calloc(1, sizeof(*g));
@@ -72,8 +86,7 @@ static struct vmm_granules *make_run(struct engine *e, uint64_t base, uint64_t b
 		return NULL;
 	g->base = base;
 	g->bytes = bytes;
-	if (driver_plain(&e->drv, "cuCtxGetDevice", 1, word(&device)) ||
-	    driver_plain(&e->drv, "cuMemAddressReserve", 5, word(&at), bytes, GRANULE, base, UINT64_C(0)))
+	if (driver_plain(&e->drv, "cuCtxGetDevice", 1, word(&device)) || reserve(e, &at, base, bytes))
 		goto fail;
 	if (at != base || map_run(e, g, at, device)) {
 		driver_plain(&e->drv, "cuMemAddressFree", 2, at, bytes);
@@ -127,7 +140,8 @@ bool vmm_place(struct engine *e, uint64_t base, uint64_t bytes)
 			g = make_run(e, at, gap_end(e, at, end) - at);
 		if (!g) {
 			unref(e, start, at);
-			e->vmm_failed++;
+			if (++e->vmm_failed >= MAX_FAILED)
+				reserve_drop(e); /* then they only stand in its way */
 			return false;
 		}
 		g->refs++;

@@ -4,7 +4,8 @@
  * choice, asynchronous work happens at the next wait and not before, kernels are the C functions below. It
  * writes the name of each call, and what it was given, to the file FAKE_LOG. Environment: FAKE_LOG,
  * FAKE_BASE, CUTRACE_VA_BASE (wins over FAKE_BASE), FAKE_FAULT=N (the N-th launch faults), FAKE_WRONG=N (the
- * N-th launch stores one wrong element), FAKE_NO_CODE=1 (cuModuleLoadData refuses), FAKE_DIE=1
+ * N-th launch stores one wrong element), FAKE_VMM=1 (virtual
+ * memory management, which follows hints), FAKE_NO_CODE=1 (cuModuleLoadData refuses), FAKE_DIE=1
  * (cuCtxSynchronize crashes).
  */
 #include <stdarg.h>
@@ -181,7 +182,6 @@ EXPORT int cuDevicePrimaryCtxRetain(u64 *ctx, int dev)
 
 EXPORT int cuCtxCreate_v2(u64 *ctx, unsigned flags, int dev)
 {
-	start();
 	*ctx = handles += 0x10;
 	current = *ctx;
 	say("cuCtxCreate %u %d", flags, dev);
@@ -232,10 +232,63 @@ EXPORT int cuStreamDestroy_v2(u64 s)
 EXPORT int cuMemAlloc_v2(u64 *p, size_t bytes)
 {
 	start();
+	if (bytes > ARENA - used)
+		return 2;
 	*p = (u64)(uintptr_t)arena + used;
 	used += (bytes + 511) & ~(size_t)511;
 	say("cuMemAlloc %zu", bytes);
-	return used > ARENA ? 2 : fault;
+	return fault;
+}
+
+EXPORT int cuCtxGetDevice(int *dev)
+{
+	*dev = 0;
+	return 0;
+}
+
+EXPORT int cuMemAddressReserve(u64 *p, size_t bytes, size_t align, u64 hint, u64 flags)
+{
+	void *at;
+
+	if (!env("FAKE_VMM"))
+		return 801;
+	at = mmap((void *)(uintptr_t)hint, bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	say("cuMemAddressReserve %zu", bytes);
+	*p = (u64)(uintptr_t)at;
+	return at == MAP_FAILED || align != 2u << 20 || flags ? 2 : 0;
+}
+
+EXPORT int cuMemCreate(u64 *handle, size_t bytes, const int *prop, u64 flags)
+{
+	*handle = bytes;
+	return prop[0] != 1 || prop[2] != 1 || flags; /* pinned, on a device */
+}
+
+EXPORT int cuMemMap(u64 p, size_t bytes, size_t offset, u64 handle, u64 flags)
+{
+	return !p || handle != bytes || offset || flags;
+}
+
+EXPORT int cuMemSetAccess(u64 p, size_t bytes, const int *desc, size_t n)
+{
+	return !p || !bytes || desc[0] != 1 || desc[2] != 3 || n != 1; /* the device reads and writes */
+}
+
+EXPORT int cuMemUnmap(u64 p, size_t bytes)
+{
+	say("cuMemUnmap %zu", bytes);
+	return !p;
+}
+
+EXPORT int cuMemRelease(u64 handle)
+{
+	return !handle;
+}
+
+EXPORT int cuMemAddressFree(u64 p, size_t bytes)
+{
+	return munmap((void *)(uintptr_t)p, bytes);
 }
 
 EXPORT int cuMemFree_v2(u64 p)

@@ -200,8 +200,8 @@ static void assert_logged(const char *line, unsigned times)
 
 static int setup(void **state)
 {
-	static const char *const variables[] = {"FAKE_BASE", "FAKE_WRONG", "FAKE_FAULT", "FAKE_NO_CODE",
-						"FAKE_DIE"};
+	static const char *const variables[] = {"FAKE_BASE",    "FAKE_WRONG", "FAKE_FAULT",
+						"FAKE_NO_CODE", "FAKE_DIE",   "FAKE_VMM"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
@@ -392,6 +392,39 @@ static void test_missed_pointer(void **state)
 	assert_int_equal(replay_with((struct replay_options){.verify_addresses = true}), REPLAY_DIFFERS);
 	assert_non_null(strstr(result("SELECT note FROM verdict WHERE kind = 'address'"),
 			       "byte 4 is an address that was not translated"));
+}
+
+/* Two allocations in one granule, one that crosses into the next; then all of them freed. */
+static void test_recorded_addresses_by_vmm(void **state)
+{
+	static const float in[4] = {1, 2, 3, 4};
+	const uint64_t third = R + (UINT64_C(2) << 20) - 512;
+
+	(void)state;
+	open_trace();
+	allocate(R + 512, 16);
+	allocate(R + 1024, 16);
+	upload(R + 512, in, 16);
+	upload(R + 1024, in, 16);
+	allocate(third, 1024);
+	upload(third + 508, in, 16);
+	CALL(&b, "cuMemFree_v2", R + 512);
+	download(R + 1024, in, 16);
+	CALL(&b, "cuMemFree_v2", R + 1024);
+	download(third + 508, in, 16);
+	CALL(&b, "cuMemFree_v2", third);
+	builder_close(&b);
+	setenv("FAKE_VMM", "1", 1);
+	setenv("FAKE_BASE", ELSEWHERE, 1);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(
+		result("SELECT group_concat(DISTINCT policy) || ' ' || sum(base = live) FROM allocation"),
+		"vmm 3");
+	assert_logged("cuMemAddressReserve 2097152", 2);
+	assert_logged("cuMemUnmap 2097152", 2);
+	assert_logged("cuMemAlloc", 0);
+	assert_order("cuMemcpyDtoH", "cuMemUnmap");
+	assert_string_equal(result("SELECT count(*) FROM verdict WHERE grade = 'equal'"), "2");
 }
 
 /* ---- order -------------------------------------------------------------- */
@@ -864,6 +897,7 @@ int main(void)
 		cmocka_unit_test_setup(test_same_addresses, setup),
 		cmocka_unit_test_setup(test_translation_at_two_bases, setup),
 		cmocka_unit_test_setup(test_missed_pointer, setup),
+		cmocka_unit_test_setup(test_recorded_addresses_by_vmm, setup),
 		cmocka_unit_test_setup(test_blocking_calls_at_their_exit, setup),
 		cmocka_unit_test_setup(test_staging_buffer_is_used_again, setup),
 		cmocka_unit_test_setup(test_nothing_waited, setup),
