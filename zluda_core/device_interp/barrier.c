@@ -69,9 +69,12 @@ static void release(struct block *b, uint32_t number)
 
 		if (!bar->arrived[k])
 			continue;
-		for (uint32_t n = 0; n < LANES; n++) {
+		uint32_t left = w->nfrags;
+
+		for (uint32_t n = 0; n < LANES && left; n++) {
 			struct fragment *f = &w->frags[n];
 
+			left -= f->state != FRAG_FREE;
 			if (f->state != FRAG_BARRIER || f->barrier != number)
 				continue;
 			if (f->retry) { /* came before the last round was over */

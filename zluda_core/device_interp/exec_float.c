@@ -52,7 +52,6 @@ ARITH2(f32, float, KEEP, out_f32, sqrtf)
 ARITH2(f32z, float, flush32, out_f32z, sqrtf)
 ARITH2(f64, double, KEEP, KEEP, sqrt)
 
-/* fma.relu: negative results and NaN: 0 and canonical NaN (ISA: NaN stays NaN). Only f16 kinds have it. */
 
 /* div.approx: for 2^126 < |y| < 2^128 the quotient is 0, or NaN when x is infinite (ISA 9.7.3, div). */
 static inline float div_approx(float x, float y)

@@ -205,144 +205,187 @@ MEM_OPS(32, uint32_t)
 MEM_OPS(64, uint64_t)
 MEM_OPS(128, u128)
 
-/* The forms that inner loops are made of: one element, weak, all lanes on. Addresses are checked as vectors,
- * then loaded by a gather; anything unusual goes to the general form above.
+/* The forms that inner loops are made of: weak, all lanes on. Addresses are checked as vectors, then loaded
+ * by a gather; anything unusual goes to the general form above.
  *
  * ldg, stg: global, constant or generic without windows; 64-bit addresses. lds, sts: shared, 32-bit
- * addresses. */
-#define FAST_OPS(W, T)                                                                                       \
-	static bool global_offsets_##W(struct warp *w, const struct xinst *i, const uint64_t *base,          \
-				       uint64_t *off, uint8_t **host)                                        \
-	{                                                                                                    \
-		const uint64_t first = base[0] + (uint64_t)i->imm;                                           \
-		uint64_t bad = 0, low = 0;                                                                   \
-                                                                                                             \
-		if (!mem_range(w, i, first, sizeof(T)))                                                      \
-			return false;                                                                        \
-		const struct tlb *t = &w->worker->tlb[i->index % TLB_ENTRIES];                               \
-		const uint64_t start = t->base, limit = t->end - t->base - sizeof(T);                        \
-                                                                                                             \
-		LANE_LOOP                                                                                    \
-		{                                                                                            \
-			uint64_t a = base[l] + (uint64_t)i->imm, o = a - start;                              \
-                                                                                                             \
-			off[l] = o;                                                                          \
-			low |= a;                                                                            \
-			bad |= (limit - o) | o; /* the sign says outside */                                  \
-		}                                                                                            \
-		*host = t->host;                                                                             \
-		return !(bad >> 63) && !(low & (sizeof(T) - 1)) && !(low >> 47);                             \
-	}                                                                                                    \
-	static const struct xinst *ldg_##W(struct warp *w, const struct xinst *i)                            \
-	{                                                                                                    \
-		uint64_t off[LANES], gap = 0;                                                                \
-		uint8_t *host;                                                                               \
-                                                                                                             \
-		if (w->exec != FULL_MASK || !global_offsets_##W(w, i, cell(w, i->o[1]), off, &host))         \
-			return ld_##W(w, i);                                                                 \
-		for (uint32_t l = 0; l < LANES; l++)                                                         \
-			gap |= off[l] ^ (off[0] + l * sizeof(T));                                            \
-		T *d = cell(w, i->o[0]);                                                                     \
-		if (!gap)                                                                                    \
-			memcpy(d, host + off[0], LANES * sizeof(T));                                         \
-		else                                                                                         \
-			LANE_LOOP d[l] = *(const T *)(host + off[l]);                                        \
-		return i + 1;                                                                                \
-	}                                                                                                    \
-	static const struct xinst *stg_##W(struct warp *w, const struct xinst *i)                            \
-	{                                                                                                    \
-		uint64_t off[LANES], gap = 0;                                                                \
-		uint8_t *host;                                                                               \
-                                                                                                             \
-		if (w->exec != FULL_MASK || w->watch ||                                                      \
-		    !global_offsets_##W(w, i, cell(w, i->o[0]), off, &host))                                 \
-			return st_##W(w, i);                                                                 \
-		for (uint32_t l = 0; l < LANES; l++)                                                         \
-			gap |= off[l] ^ (off[0] + l * sizeof(T));                                            \
-		const T *s = cell(w, i->o[1]);                                                               \
-		if (!gap)                                                                                    \
-			memcpy(host + off[0], s, LANES * sizeof(T));                                         \
-		else                                                                                         \
-			for (uint32_t l = 0; l < LANES; l++)                                                 \
-				*(T *)(host + off[l]) = s[l];                                                \
-		return i + 1;                                                                                \
-	}                                                                                                    \
-	static bool shared_offsets_##W(struct warp *w, const struct xinst *i, const uint32_t *base,          \
-				       uint32_t *off)                                                        \
-	{                                                                                                    \
-		const uint32_t imm = (uint32_t)i->imm, limit = w->block->shared_bytes - (uint32_t)sizeof(T); \
-		uint32_t bad = 0, low = 0;                                                                   \
-                                                                                                             \
-		if (w->block->shared_bytes < sizeof(T))                                                      \
-			return false;                                                                        \
-		LANE_LOOP                                                                                    \
-		{                                                                                            \
-			uint32_t o = base[l] + imm;                                                          \
-                                                                                                             \
-			off[l] = o / sizeof(T);                                                              \
-			low |= o;                                                                            \
-			bad |= (limit - o) | o;                                                              \
-		}                                                                                            \
-		return !(bad >> 31) && !(low & (sizeof(T) - 1));                                             \
-	}                                                                                                    \
-	static const struct xinst *lds_##W(struct warp *w, const struct xinst *i)                            \
-	{                                                                                                    \
-		const uint32_t *base = cell(w, i->o[1]);                                                     \
-		T *d = cell(w, i->o[0]);                                                                     \
-		uint32_t off[LANES];                                                                         \
-                                                                                                             \
-		if (w->exec == FULL_MASK && shared_offsets_##W(w, i, base, off)) {                           \
-			const T *s = (const T *)w->block->shared;                                            \
-			LANE_LOOP d[l] = s[(int32_t)off[l]];                                                 \
-			return i + 1;                                                                        \
-		}                                                                                            \
-		FOR_LANES(l, w->exec)                                                                        \
-		{                                                                                            \
-			const uint8_t *p = mem_resolve_lane(w, i, PTX_SPACE_SHARED,                          \
-							    (uint32_t)(base[l] + (uint32_t)i->imm),          \
-							    sizeof(T), sizeof(T), 0, l);                     \
-			if (!p)                                                                              \
-				return NULL;                                                                 \
-			d[l] = *(const T *)p;                                                                \
-		}                                                                                            \
-		return i + 1;                                                                                \
-	}                                                                                                    \
-	static const struct xinst *sts_##W(struct warp *w, const struct xinst *i)                            \
-	{                                                                                                    \
-		const uint32_t *base = cell(w, i->o[0]);                                                     \
-		const T *s = cell(w, i->o[1]);                                                               \
-		uint32_t off[LANES];                                                                         \
-                                                                                                             \
-		if (w->exec == FULL_MASK && shared_offsets_##W(w, i, base, off)) {                           \
-			T *p = (T *)w->block->shared;                                                        \
-			for (uint32_t l = 0; l < LANES; l++)                                                 \
-				p[off[l]] = s[l];                                                            \
-			return i + 1;                                                                        \
-		}                                                                                            \
-		FOR_LANES(l, w->exec)                                                                        \
-		{                                                                                            \
-			uint8_t *p = mem_resolve_lane(w, i, PTX_SPACE_SHARED,                                \
-						      (uint32_t)(base[l] + (uint32_t)i->imm), sizeof(T),     \
-						      sizeof(T), MEM_STORE, l);                              \
-			if (!p)                                                                              \
-				return NULL;                                                                 \
-			*(T *)p = s[l];                                                                      \
-		}                                                                                            \
-		return i + 1;                                                                                \
+ * addresses. Each is compiled for one element and for `vec` of them (suffix v). */
+static inline __attribute__((always_inline)) bool global_offsets(struct warp *w, const struct xinst *i,
+								 const uint64_t *base, uint32_t bytes,
+								 uint64_t *off, uint8_t **host)
+{
+	const uint64_t first = base[0] + (uint64_t)i->imm;
+	uint64_t bad = 0, low = 0;
+
+	if (!mem_range(w, i, first, bytes))
+		return false;
+	const struct tlb *t = &w->worker->tlb[i->index % TLB_ENTRIES];
+	const uint64_t start = t->base, limit = t->end - t->base - bytes;
+
+	LANE_LOOP
+	{
+		uint64_t a = base[l] + (uint64_t)i->imm, o = a - start;
+
+		off[l] = o;
+		low |= a;
+		bad |= (limit - o) | o; /* the sign says outside */
+	}
+	*host = t->host;
+	return !(bad >> 63) && !(low & (bytes - 1)) && !(low >> 47);
+}
+
+static inline __attribute__((always_inline)) bool shared_offsets(struct warp *w, const struct xinst *i,
+								 const uint32_t *base, uint32_t bytes,
+								 uint32_t unit, uint32_t *off)
+{
+	const uint32_t imm = (uint32_t)i->imm, limit = w->block->shared_bytes - bytes;
+	uint32_t bad = 0, low = 0;
+
+	if (w->block->shared_bytes < bytes)
+		return false;
+	LANE_LOOP
+	{
+		uint32_t o = base[l] + imm;
+
+		off[l] = o / unit;
+		low |= o;
+		bad |= (limit - o) | o;
+	}
+	return !(bad >> 31) && !(low & (bytes - 1));
+}
+
+static inline __attribute__((always_inline)) bool without_gaps(const uint64_t *off, uint64_t step)
+{
+	uint64_t gap = 0;
+
+	for (uint32_t l = 0; l < LANES; l++)
+		gap |= off[l] ^ (off[0] + l * step);
+	return !gap;
+}
+
+#define INLINE static inline __attribute__((always_inline)) const struct xinst *
+#define FAST_OPS(W, T)                                                                                     \
+	INLINE ldg_n_##W(struct warp *w, const struct xinst *i, uint32_t vec)                              \
+	{                                                                                                  \
+		uint64_t off[LANES];                                                                       \
+		uint8_t *host;                                                                             \
+                                                                                                           \
+		if (w->exec != FULL_MASK ||                                                                \
+		    !global_offsets(w, i, cell(w, i->o[vec]), vec * sizeof(T), off, &host))                \
+			return ld_##W(w, i);                                                               \
+		if (vec == 1 && without_gaps(off, sizeof(T))) {                                            \
+			memcpy(cell(w, i->o[0]), host + off[0], LANES * sizeof(T));                        \
+			return i + 1;                                                                      \
+		}                                                                                          \
+		for (uint32_t k = 0; k < vec; k++) {                                                       \
+			T *d = cell(w, i->o[k]);                                                           \
+			const uint8_t *s = host + k * sizeof(T);                                           \
+			LANE_LOOP d[l] = *(const T *)(s + off[l]);                                         \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	INLINE stg_n_##W(struct warp *w, const struct xinst *i, uint32_t vec)                              \
+	{                                                                                                  \
+		uint64_t off[LANES];                                                                       \
+		uint8_t *host;                                                                             \
+                                                                                                           \
+		if (w->exec != FULL_MASK || w->watch ||                                                    \
+		    !global_offsets(w, i, cell(w, i->o[0]), vec * sizeof(T), off, &host))                  \
+			return st_##W(w, i);                                                               \
+		if (vec == 1 && without_gaps(off, sizeof(T))) {                                            \
+			memcpy(host + off[0], cell(w, i->o[1]), LANES * sizeof(T));                        \
+			return i + 1;                                                                      \
+		}                                                                                          \
+		for (uint32_t k = 0; k < vec; k++) {                                                       \
+			const T *s = cell(w, i->o[1 + k]);                                                 \
+			uint8_t *p = host + k * sizeof(T);                                                 \
+			for (uint32_t l = 0; l < LANES; l++)                                               \
+				*(T *)(p + off[l]) = s[l];                                                 \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	INLINE lds_n_##W(struct warp *w, const struct xinst *i, uint32_t vec)                              \
+	{                                                                                                  \
+		const uint32_t *base = cell(w, i->o[vec]), bytes = vec * (uint32_t)sizeof(T);              \
+		uint32_t off[LANES];                                                                       \
+		const uint8_t *p[LANES];                                                                   \
+                                                                                                           \
+		if (w->exec == FULL_MASK && shared_offsets(w, i, base, bytes, sizeof(T), off)) {           \
+			for (uint32_t k = 0; k < vec; k++) {                                               \
+				T *d = cell(w, i->o[k]);                                                   \
+				const T *s = (const T *)w->block->shared + k;                              \
+				LANE_LOOP d[l] = s[(int32_t)off[l]];                                       \
+			}                                                                                  \
+			return i + 1;                                                                      \
+		}                                                                                          \
+		FOR_LANES(l, w->exec)                                                                      \
+		{                                                                                          \
+			p[l] = mem_resolve_lane(w, i, PTX_SPACE_SHARED, base[l] + (uint32_t)i->imm, bytes, \
+						bytes, 0, l);                                              \
+			if (!p[l])                                                                         \
+				return NULL;                                                               \
+		}                                                                                          \
+		for (uint32_t k = 0; k < vec; k++) {                                                       \
+			T *d = cell(w, i->o[k]);                                                           \
+			FOR_LANES(l, w->exec)                                                              \
+			d[l] = ((const T *)p[l])[k];                                                       \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	INLINE sts_n_##W(struct warp *w, const struct xinst *i, uint32_t vec)                              \
+	{                                                                                                  \
+		const uint32_t *base = cell(w, i->o[0]), bytes = vec * (uint32_t)sizeof(T);                \
+		uint32_t off[LANES];                                                                       \
+                                                                                                           \
+		if (w->exec == FULL_MASK && shared_offsets(w, i, base, bytes, sizeof(T), off)) {           \
+			for (uint32_t k = 0; k < vec; k++) {                                               \
+				const T *s = cell(w, i->o[1 + k]);                                         \
+				T *p = (T *)w->block->shared + k;                                          \
+				for (uint32_t l = 0; l < LANES; l++)                                       \
+					p[off[l]] = s[l];                                                  \
+			}                                                                                  \
+			return i + 1;                                                                      \
+		}                                                                                          \
+		FOR_LANES(l, w->exec)                                                                      \
+		{                                                                                          \
+			uint8_t *p = mem_resolve_lane(w, i, PTX_SPACE_SHARED, base[l] + (uint32_t)i->imm,  \
+						      bytes, bytes, MEM_STORE, l);                         \
+			if (!p)                                                                            \
+				return NULL;                                                               \
+			for (uint32_t k = 0; k < vec; k++)                                                 \
+				((T *)p)[k] = ((const T *)cell(w, i->o[1 + k]))[l];                        \
+		}                                                                                          \
+		return i + 1;                                                                              \
+	}                                                                                                  \
+	ONE_AND_MORE(ldg, W)                                                                               \
+	ONE_AND_MORE(stg, W)                                                                               \
+	ONE_AND_MORE(lds, W)                                                                               \
+	ONE_AND_MORE(sts, W)
+#define ONE_AND_MORE(N, W)                                                         \
+	static const struct xinst *N##_##W(struct warp *w, const struct xinst *i)  \
+	{                                                                          \
+		return N##_n_##W(w, i, 1);                                         \
+	}                                                                          \
+	static const struct xinst *N##v_##W(struct warp *w, const struct xinst *i) \
+	{                                                                          \
+		return N##_n_##W(w, i, U_VEC(i->u));                               \
 	}
 FAST_OPS(8, uint8_t)
 FAST_OPS(16, uint16_t)
 FAST_OPS(32, uint32_t)
 FAST_OPS(64, uint64_t)
 
+/* [0] one element, [1] several */
+#define FAST_ROW(W)                                                            \
+	{                                                                      \
+		{ldg_##W, ldgv_##W}, {stg_##W, stgv_##W}, {lds_##W, ldsv_##W}, \
+		{                                                              \
+			sts_##W, stsv_##W                                      \
+		}                                                              \
+	}
 static const struct fast_fns {
-	exec_fn ldg, stg, lds, sts;
-} fast_fns[] = {
-	{ldg_8, stg_8, lds_8, sts_8},
-	{ldg_16, stg_16, lds_16, sts_16},
-	{ldg_32, stg_32, lds_32, sts_32},
-	{ldg_64, stg_64, lds_64, sts_64},
-};
+	exec_fn ldg[2], stg[2], lds[2], sts[2];
+} fast_fns[] = {FAST_ROW(8), FAST_ROW(16), FAST_ROW(32), FAST_ROW(64)};
 
 static const struct mem_fns {
 	uint8_t bits;
@@ -398,19 +441,19 @@ static uint32_t mem_space(const struct ptx_inst *in, enum ptx_space s)
 }
 
 /* Shared memory by a 32-bit register needs no 64-bit address. */
-static bool is_narrow_shared(struct decode *c, unsigned vec, unsigned bits)
+static bool is_narrow_shared(struct decode *c, unsigned bits)
 {
 	const struct ptx_inst *in = c->in;
 	const struct ptx_operand *o = &in->src[0];
 
-	return vec == 1 && bits <= 64 && !is_strong(in) && o->kind == PTX_OPND_VALUE && o->index &&
+	return bits <= 64 && !is_strong(in) && o->kind == PTX_OPND_VALUE && o->index &&
 	       operand_bits(c, o) == 32 &&
 	       (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_SHARED_CLUSTER);
 }
 
-static bool is_plain_global(const struct ptx_inst *in, enum ptx_space space, unsigned vec, unsigned bits)
+static bool is_plain_global(const struct ptx_inst *in, enum ptx_space space, unsigned bits)
 {
-	return vec == 1 && bits <= 64 && !is_strong(in) &&
+	return bits <= 64 && !is_strong(in) &&
 	       (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_CONST || space == PTX_SPACE_GENERIC);
 }
 
@@ -424,17 +467,17 @@ static int memory_address(struct decode *c, const struct mem_fns *f, unsigned ve
 
 	*ld = f->ld;
 	*st = f->st;
-	if (is_narrow_shared(c, vec, f->bits)) {
+	if (is_narrow_shared(c, f->bits)) {
 		*pos = c->slot_offset[c->func->values[in->src[0].index].slot];
 		*imm = in->offset;
-		*ld = fast->lds;
-		*st = fast->sts;
+		*ld = fast->lds[vec > 1];
+		*st = fast->sts[vec > 1];
 		return 0;
 	}
 	rc = address(c, &in->src[0], in->offset, space, pos, imm);
-	if (!rc && is_plain_global(in, *space, vec, f->bits)) {
-		*ld = fast->ldg;
-		*st = fast->stg;
+	if (!rc && is_plain_global(in, *space, f->bits)) {
+		*ld = fast->ldg[vec > 1];
+		*st = fast->stg[vec > 1];
 	}
 	return rc;
 }

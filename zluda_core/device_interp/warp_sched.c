@@ -161,10 +161,12 @@ static bool before(const struct fragment *a, const struct fragment *b)
 static struct fragment *pick(struct warp *w)
 {
 	struct fragment *run = NULL, *parked = NULL;
+	uint32_t left = w->nfrags;
 
-	for (uint32_t k = 0; k < LANES; k++) {
+	for (uint32_t k = 0; k < LANES && left; k++) {
 		struct fragment *f = &w->frags[k];
 
+		left -= f->state != FRAG_FREE;
 		if (f->state == FRAG_RUN && f->boosted)
 			return f;
 		if (f->state == FRAG_RUN && (!run || before(f, run)))
@@ -243,27 +245,7 @@ enum warp_result warp_run(struct warp *w, int64_t budget)
 	return WARP_MORE;
 }
 
-int warp_init(struct warp *w, struct block *b, uint32_t number)
-{
-	const struct program *p = b->grid->program;
-	size_t bytes;
-
-	w->block = b;
-	w->number = number;
-	w->base[1] = p->pool;
-	w->local_stride = p->stack_bytes;
-	bytes = (size_t)w->local_stride * LANES;
-	if (bytes) {
-		void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (m == MAP_FAILED)
-			return CUTRACE_ENOMEM;
-		w->local = m;
-	}
-	return 0;
-}
-
+/* They are the same for every block of the grid. */
 static void set_thread_ids(struct warp *w)
 {
 	const uint32_t *n = w->block->grid->launch->block;
@@ -275,6 +257,28 @@ static void set_thread_ids(struct warp *w)
 		w->tids[1][l] = t / n[0] % n[1];
 		w->tids[2][l] = t / n[0] / n[1];
 	}
+}
+
+int warp_init(struct warp *w, struct block *b, uint32_t number)
+{
+	const struct program *p = b->grid->program;
+	size_t bytes;
+
+	w->block = b;
+	w->number = number;
+	w->base[1] = p->pool;
+	set_thread_ids(w);
+	w->local_stride = p->stack_bytes;
+	bytes = (size_t)w->local_stride * LANES;
+	if (bytes) {
+		void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (m == MAP_FAILED)
+			return CUTRACE_ENOMEM;
+		w->local = m;
+	}
+	return 0;
 }
 
 int warp_start(struct warp *w)
@@ -290,7 +294,6 @@ int warp_start(struct warp *w)
 	w->clock = 0;
 	w->slice_used = 0;
 	w->watch = w->block->grid->watch;
-	set_thread_ids(w);
 	struct frame *f = frame_push(w, entry, NULL);
 
 	if (!f)
