@@ -21,22 +21,39 @@ struct copy {
 
 enum side { SIDE_DEVICE, SIDE_PAGEABLE, SIDE_PINNED };
 
+static bool attribute(CUdeviceptr p, CUpointer_attribute which, unsigned *value)
+{
+	struct rec_thread *t = rec_own_begin();
+	CUresult r;
+
+	*value = 0;
+	r = REAL(cuPointerGetAttribute)(value, which, p);
+	rec_own_end(t);
+	return r == CUDA_SUCCESS;
+}
+
 /* Where a unified address is. The driver refuses to know pageable memory. */
 static enum side side_of(CUdeviceptr p)
 {
-	CUmemorytype type = 0;
-	struct rec_thread *t = rec_own_begin();
-	CUresult r = REAL(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p);
+	unsigned type;
 
-	rec_own_end(t);
-	if (r != CUDA_SUCCESS)
+	if (!attribute(p, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, &type))
 		return SIDE_PAGEABLE;
 	return type == CU_MEMORYTYPE_HOST ? SIDE_PINNED : SIDE_DEVICE;
 }
 
-bool rec_is_pinned(const void *host)
+/* What a pointer that the program calls a host pointer is. Device memory must not be touched; managed memory
+ * may. */
+static enum side host_side_of(const void *host)
 {
-	return side_of((CUdeviceptr)(uintptr_t)host) != SIDE_PAGEABLE;
+	CUdeviceptr p = (uintptr_t)host;
+	enum side side = side_of(p);
+	unsigned managed;
+
+	if (side == SIDE_DEVICE && attribute(p, CU_POINTER_ATTRIBUTE_IS_MANAGED, &managed) &&
+	    (managed & 0xff))
+		return SIDE_PINNED;
+	return side;
 }
 
 static const char during_capture[] =
@@ -52,7 +69,11 @@ static void take_before(struct copy *c)
 		c->host = NULL;
 		return;
 	}
-	c->later = c->async && rec_is_pinned(c->host);
+	switch (host_side_of(c->host)) {
+	case SIDE_DEVICE: c->host = NULL; return;
+	case SIDE_PINNED: c->later = c->async; break;
+	case SIDE_PAGEABLE: break;
+	}
 	if (!c->later && c->p.kind == RING_H2D)
 		rec_payload(&c->p, c->host);
 }

@@ -120,8 +120,6 @@ void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t by
 /* The same for any source that a 3D copy can have; the destination is filled in here. */
 void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstream stream, bool per_thread);
 bool rec_capturing(CUstream stream, bool per_thread);
-/* Whether the driver knows this host address: pinned, registered or managed. */
-bool rec_is_pinned(const void *host);
 
 /* ---- layouts.c --------------------------------------------------------------- */
 

@@ -261,6 +261,21 @@ static void print_hash(const char *what, const void *p, size_t n)
 	printf(" %zu\n", n);
 }
 
+/* Pointers that are no host memory at all: the driver answers, the recorder must not touch them. */
+static int scenario_bad_pointers(void)
+{
+	CUdeviceptr dev, other;
+
+	cuMemAlloc_v2(&dev, 4096);
+	cuMemAlloc_v2(&other, 4096);
+	printf("%d", cuMemcpyHtoD_v2(dev, NULL, 0));
+	printf(" %d", cuMemcpyHtoD_v2(dev, (void *)(uintptr_t)other, 4096));
+	printf(" %d", cuMemcpyDtoH_v2((void *)(uintptr_t)other, dev, 4096));
+	printf(" %d", cuModuleLoadData(&(CUmodule){0}, NULL));
+	printf(" %d\n", cuMemcpy2D_v2(NULL));
+	return 0;
+}
+
 #define PINNED_BYTES (3u << 20)
 /* One staging buffer for all copies, refilled as soon as each has been read. */
 static int scenario_pinned(void)
@@ -487,8 +502,8 @@ static const struct {
 	S(calls),         S(errno),          S(closefds),      S(abort),   S(_exit),        S(segv),
 	S(term),          S(threads),        S(short_threads), S(fork),    S(exec),         S(unknown_proc),
 	S(unknown_dlsym), S(unknown_linked), S(known_proc),    S(nesting), S(export_table), S(pinned),
-	S(capture),       S(pitched),        S(large),         S(noise),   S(launch),       S(launch_ask),
-	S(busy),          S(stuck),
+	S(bad_pointers),  S(capture),        S(pitched),       S(large),   S(noise),        S(launch),
+	S(launch_ask),    S(busy),           S(stuck),
 };
 
 int main(int argc, char **argv)

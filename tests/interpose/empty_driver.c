@@ -147,6 +147,8 @@ static void copy_rows(const CUDA_MEMCPY2D *m)
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *m)
 {
+	if (!m)
+		return CUDA_ERROR_INVALID_VALUE;
 	copy_rows(m);
 	return CUDA_SUCCESS;
 }

@@ -311,6 +311,18 @@ static void test_pinned(void **state)
 	trace_close(t);
 }
 
+static void test_bad_pointers(void **state)
+{
+	struct trace *t = recorded("bad_pointers", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_string_equal(o.out, "0 0 0 0 1\n");
+	assert_int_equal(query(t, "SELECT count(*) FROM call"), 7);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind IN ('h2d', 'd2h')"), 0);
+	trace_close(t);
+}
+
 static void test_capture(void **state)
 {
 	struct trace *t = recorded("capture", NULL);
@@ -509,18 +521,31 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),          cmocka_unit_test(test_payload_bytes),
-		cmocka_unit_test(test_errno),          cmocka_unit_test(test_descriptors_closed),
-		cmocka_unit_test(test_threads),        cmocka_unit_test(test_short_threads),
-		cmocka_unit_test(test_fork),           cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_unknown_proc),   cmocka_unit_test(test_unknown_dlsym),
-		cmocka_unit_test(test_unknown_linked), cmocka_unit_test(test_known_proc),
-		cmocka_unit_test(test_nesting),        cmocka_unit_test(test_export_table),
-		cmocka_unit_test(test_pinned),         cmocka_unit_test(test_capture),
-		cmocka_unit_test(test_pitched),        cmocka_unit_test(test_large),
-		cmocka_unit_test(test_launch),         cmocka_unit_test(test_launch_ask),
-		cmocka_unit_test(test_check_written),  cmocka_unit_test(test_check_unknown),
-		cmocka_unit_test(test_usage),          cmocka_unit_test(test_refuses_foreign_file),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_payload_bytes),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_descriptors_closed),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_short_threads),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_unknown_proc),
+		cmocka_unit_test(test_unknown_dlsym),
+		cmocka_unit_test(test_unknown_linked),
+		cmocka_unit_test(test_known_proc),
+		cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_export_table),
+		cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_bad_pointers),
+		cmocka_unit_test(test_pitched),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_launch),
+		cmocka_unit_test(test_launch_ask),
+		cmocka_unit_test(test_check_written),
+		cmocka_unit_test(test_check_unknown),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
 	};
 
