@@ -191,6 +191,19 @@ static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu
 	return r;
 }
 
+/* A cubin: which architecture it is for is all that is read of it. */
+static CUresult refuse_cubin(const void *image, size_t bytes, const char *name, struct jit *jit)
+{
+	struct cubin c = {0};
+	char what[64] = "machine code (a cubin)";
+
+	if (!cubin_open(&c, image, bytes ? bytes : image_size(image), NULL)) {
+		snprintf(what, sizeof(what), "machine code for sm_%u (a cubin)", c.arch);
+		cubin_close(&c);
+	}
+	return no_ptx(name, what, jit);
+}
+
 /* bytes = 0: as long as the image says itself. */
 CUresult image_parse(const void *image, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
 		     struct ptx_module **out)
@@ -205,7 +218,7 @@ CUresult image_parse(const void *image, size_t bytes, const char *name, struct g
 			return parse_fatbin(image, bytes, name, gpu, jit, out);
 		return parse_parts(image, name, gpu, jit, out);
 	case IMAGE_FATBIN_WRAPPER: return parse_parts(image, name, gpu, jit, out);
-	case IMAGE_CUBIN: return no_ptx(name, "machine code (a cubin)", jit);
+	case IMAGE_CUBIN: return refuse_cubin(image, bytes, name, jit);
 	case IMAGE_LTO: return no_ptx(name, "LTO-IR", jit);
 	case IMAGE_UNKNOWN: break;
 	}

@@ -240,9 +240,13 @@ static void read_one(const char *entry)
 
 void options_read(void)
 {
+	static bool done;
 	const char *loading = getenv("CUDA_MODULE_LOADING");
 	const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
 
+	if (done) /* what is wrong is said once */
+		return;
+	done = true;
 	options = (struct options){
 		.device = "interp",
 		.device_count = 1,

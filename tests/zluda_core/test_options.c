@@ -14,7 +14,7 @@ static const char stray[] = PTX_HEAD PTX_STRAY;
 static int show(void)
 {
 	int n = 0, major = 0, minor = 0, version = 0;
-	CUresult r = cuInit(0);
+	CUresult r = cuDriverGetVersion(&version) ? CUDA_ERROR_UNKNOWN : cuInit(0);
 	CUdeviceptr p = 0, hinted = 0;
 	CUcontext ctx;
 	CUmodule m;
@@ -88,6 +88,10 @@ static void environment(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		run(rows[i].variables, out, sizeof(out));
+		const char *at = strstr(out, rows[i].output);
+
+		if (at && strstr(at + 1, rows[i].output))
+			fail_msg("%s: said twice: %s", rows[i].variables, out);
 		if (!strstr(out, rows[i].output) || (rows[i].also && !strstr(out, rows[i].also)))
 			fail_msg("%s: expected \"%s\", got \"%s\"", rows[i].variables, rows[i].output, out);
 	}
