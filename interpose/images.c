@@ -69,7 +69,7 @@ static void file(uint64_t seq, int param, const char *path)
 		errno = saved;
 		return;
 	}
-	if (fstat(fd, &st) == 0 && st.st_size > 0 &&
+	if (old_fstat(fd, &st) == 0 && st.st_size > 0 &&
 	    (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED) {
 		bytes(seq, param, map, (size_t)st.st_size);
 		munmap(map, (size_t)st.st_size);

@@ -179,7 +179,7 @@ static bool socket_is_ours(void)
 {
 	struct stat st;
 
-	return process->fd >= 0 && fstat(process->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	return process->fd >= 0 && old_fstat(process->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
 	       st.st_ino == process->inode;
 }
 
@@ -209,7 +209,7 @@ static bool greet(void)
 	process->fd = where && *where ? connect_to(where) : -1;
 	if (process->fd < 0)
 		return false;
-	if (fstat(process->fd, &st) == 0)
+	if (old_fstat(process->fd, &st) == 0)
 		process->inode = st.st_ino;
 	hello = rec_pages(sizeof(*hello));
 	if (!hello)

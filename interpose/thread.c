@@ -61,7 +61,7 @@ static bool file_size_allowed(uint64_t bytes)
 static struct ring_header *make_ring(uint64_t bytes)
 {
 	int memfd =
-		file_size_allowed(RING_DATA_OFFSET + bytes) ? memfd_create("cutrace-ring", MFD_CLOEXEC) : -1;
+		file_size_allowed(RING_DATA_OFFSET + bytes) ? old_memfd_create("cutrace-ring", MFD_CLOEXEC) : -1;
 	struct ring_header *h = NULL;
 
 	if (memfd < 0)
