@@ -31,7 +31,7 @@ static const char help[] =
 	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
 	"                       flip one bit of one instruction's result (a test aid of our devices)\n"
 	"  --json               the report as JSON\n"
-	"  --verbose            every comparison and every remark\n"
+	"  --verbose            every comparison, every remark, and (on stderr) what kernels print\n"
 	"  -q, --quiet          no report, only the exit status\n"
 	"  -h, --help           this text\n\n"
 	"Exit status: 0 all results match, 1 something differs, 2 wrong usage, 125 could not replay or "

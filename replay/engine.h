@@ -267,7 +267,8 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, refused, hashes, copies, faults, failed_skipped, result_differs;
+	uint64_t launches, launches_refused, refused, captured, hashes, copies, faults, failed_skipped,
+		result_differs;
 };
 
 /* The second replay, for the line that stored one element. */
@@ -309,7 +310,7 @@ struct engine {
 	struct map variable_writers; /* module -> last launch that may have written its variables */
 	struct map image_copies;     /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
 	struct pending *pending;
-	size_t pending_bytes;
+	size_t pending_bytes, npending;
 	unsigned capturing; /* streams in capture: nothing may be freed or checked */
 	bool tainted;       /* something could not be replayed: differences prove nothing any more */
 	char taint[256];

@@ -83,6 +83,12 @@ static void note_access(struct engine *e, const struct call *c, const struct tra
 		r = addresses_find(&e->addresses, w);
 		if (!r)
 			continue;
+		if (q->is_read && r->host_visible && !e->has_host_writes && !e->tainted)
+			engine_taint(e, c->rec->id,
+				     "%s reads %s memory that the program's CPU code may have written; "
+				     "traces of this "
+				     "version do not have such writes",
+				     k->name, r->kind);
 		if (q->is_written) {
 			r->writer_call = c->rec->id;
 			r->writer_kernel = l->kernel;

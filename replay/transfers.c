@@ -11,7 +11,8 @@
 
 #include "replay/engine.h"
 
-#define MAX_PENDING (256u << 20) /* bytes; then the oldest are waited for */
+#define MAX_PENDING       1024u        /* copies that nothing waited for; then the replayer does */
+#define MAX_PENDING_BYTES (256u << 20) /* likewise */
 
 /* ---- before the call ---------------------------------------------------- */
 
@@ -55,15 +56,38 @@ static int load_upload(struct engine *e, struct binding *b, struct diag *d)
 	return b->data ? 0 : d->code;
 }
 
+/* Bytes that the call's arguments say; 0 when only a struct does. */
 static uint64_t described_bytes(struct engine *e, const struct call *c, int p)
 {
-	uint64_t n;
+	uint64_t n = 0;
+	int count;
 
-	if (!c->f || p < 0 || (unsigned)p >= c->f->nparams ||
-	    api_types[c->f->params[p].type].kind != API_KIND_POINTER)
+	if (!c->f || p < 0 || (unsigned)p >= c->f->nparams)
 		return 0;
-	n = api_param_len(c->f, (unsigned)p, c->rec->args, engine_memory(e, API_PHASE_ENTER));
+	count = call_param_index(c->f, "ByteCount");
+	if (api_types[c->f->params[p].type].kind == API_KIND_POINTER &&
+	    c->f->params[p].payload != API_PAYLOAD_NONE)
+		n = api_param_len(c->f, (unsigned)p, c->rec->args, engine_memory(e, API_PHASE_ENTER));
+	else if (api_types[c->f->params[p].type].kind == API_KIND_DEVPTR && count >= 0)
+		n = c->rec->args[count];
 	return n < UINT64_C(1) << 40 ? n : 0;
+}
+
+/* The driver is going to read, or write, what the arguments say, whatever the trace has. */
+static int make_room(struct engine *e, const struct call *c, struct binding *b, struct diag *d)
+{
+	uint64_t described = described_bytes(e, c, b->param);
+
+	if (b->kind == BIND_H2D && described > b->bytes)
+		return diag_set(d, CUTRACE_ECORRUPT, "",
+				"only %zu of the %llu bytes that it read are in the trace", b->bytes,
+				(unsigned long long)described);
+	if (b->kind == BIND_H2D)
+		return 0;
+	if (!b->buffer)
+		b->bytes = described;
+	b->data = calloc(1, (described > b->bytes ? described : b->bytes) + 64);
+	return b->data ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "no memory for its result");
 }
 
 static int add_binding(struct engine *e, struct call *c, const struct trace_payload *p,
@@ -84,13 +108,13 @@ static int add_binding(struct engine *e, struct call *c, const struct trace_payl
 			      .buffer = p->buffer};
 	bind_range(e, b);
 	c->nbindings++;
-	if (kind == BIND_H2D)
-		return load_upload(e, b, d);
-	bytes = b->buffer ? trace_buffer_bytes(e->trace, b->buffer)
-			  : (int64_t)described_bytes(e, c, p->param);
-	b->bytes = bytes > 0 ? (size_t)bytes : 0;
-	b->data = calloc(1, b->bytes + 64);
-	return b->data ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "no memory for its result");
+	if (kind == BIND_H2D && load_upload(e, b, d))
+		return d->code;
+	if (kind == BIND_D2H && b->buffer) {
+		bytes = trace_buffer_bytes(e->trace, b->buffer);
+		b->bytes = bytes > 0 ? (size_t)bytes : 0;
+	}
+	return make_room(e, c, b, d);
 }
 
 static bool is_download(const struct call *c, int p)
@@ -209,12 +233,27 @@ static uint64_t get_field(const struct api_struct *s, const uint8_t *base, const
 	return v;
 }
 
+static uint64_t struct_bytes(const struct api_struct *s, const uint8_t *rec)
+{
+	uint64_t width = get_field(s, rec, "", "WidthInBytes"), height = get_field(s, rec, "", "Height");
+	uint64_t depth = get_field(s, rec, "", "Depth"), bytes;
+
+	if (__builtin_mul_overflow(width, height ? height : 1, &bytes) ||
+	    __builtin_mul_overflow(bytes, depth ? depth : 1, &bytes))
+		return UINT64_MAX;
+	return bytes;
+}
+
 /* The host side of a CUDA_MEMCPY2D or 3D becomes our packed buffer. CU_MEMORYTYPE_HOST is 1. */
-static void patch_struct(struct engine *e, const struct api_struct *s, uint8_t *live, const uint8_t *rec,
-			 struct binding *b)
+static void patch_struct(struct engine *e, struct call *c, const struct api_struct *s, uint8_t *live,
+			 const uint8_t *rec, struct binding *b)
 {
 	const char *host = b->kind == BIND_H2D ? "src" : "dst", *dev = b->kind == BIND_H2D ? "dst" : "src";
 
+	if (struct_bytes(s, rec) > b->bytes) {
+		c->refused = "fewer bytes are in the trace than it copied";
+		return;
+	}
 	set_field(s, live, host, "XInBytes", 0);
 	set_field(s, live, host, "Y", 0);
 	set_field(s, live, host, "Z", 0);
@@ -254,7 +293,7 @@ void transfers_patch(struct engine *e, struct call *c)
 		if (t->kind == API_KIND_POINTER && elem->kind == API_KIND_STRUCT) {
 			rec = mem->read(mem->ctx, c->rec->args[b->param], elem->size);
 			if (rec && field(&api_structs[elem->def], "src", "Host"))
-				patch_struct(e, &api_structs[elem->def],
+				patch_struct(e, c, &api_structs[elem->def],
 					     (uint8_t *)(uintptr_t)c->args[b->param], rec, b);
 		} else if (q->payload != API_PAYLOAD_NONE || t->kind == API_KIND_DEVPTR ||
 			   t->kind == API_KIND_OPAQUE) {
@@ -305,6 +344,8 @@ static void keep_pending(struct engine *e, struct call *c)
 	p->live_stream = live_stream(c);
 	p->live_context = e->contexts.current;
 	p->captured = e->capturing != 0;
+	e->counts.captured += p->captured;
+	e->npending++;
 	for (unsigned i = 0; i < p->n; i++)
 		e->pending_bytes += p->bindings[i].bytes;
 	while (*at)
@@ -320,7 +361,7 @@ void transfers_finish(struct engine *e, struct call *c)
 		return;
 	if (done && (c->f->flags & API_FUNC_ASYNC)) {
 		keep_pending(e, c);
-		if (e->pending_bytes > MAX_PENDING && !e->capturing)
+		if ((e->pending_bytes > MAX_PENDING_BYTES || e->npending > MAX_PENDING) && !e->capturing)
 			transfers_drain(e);
 		return;
 	}
@@ -343,6 +384,7 @@ static void settle(struct engine *e, bool (*of)(const struct pending *p, const v
 		check_bindings(e, p->call, p->func, p->bindings, p->n);
 		for (unsigned i = 0; i < p->n; i++)
 			e->pending_bytes -= p->bindings[i].bytes;
+		e->npending--;
 		free_bindings(p->bindings, p->n);
 		free(p->bindings);
 		free(p);
