@@ -438,6 +438,7 @@ struct progress {
 	char pad[56];
 };
 static struct progress *progress;
+static CUcontext busy_context;
 
 static void *busy(void *arg)
 {
@@ -445,6 +446,7 @@ static void *busy(void *arg)
 	CUdeviceptr p;
 	char data[256];
 
+	cuCtxSetCurrent(busy_context);
 	cuMemAlloc_v2(&p, sizeof(data));
 	memset(data, (int)i, sizeof(data));
 	for (uint64_t n = 1;; n++) {
@@ -467,6 +469,8 @@ static int scenario_busy(void)
 	if (fd < 0 || ftruncate(fd, 4096) != 0)
 		return 1;
 	progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cuInit(0);
+	cuCtxCreate_v2(&busy_context, 0, 0);
 	for (uintptr_t i = 1; i < 4; i++)
 		pthread_create(&t, NULL, busy, (void *)i);
 	busy(NULL);

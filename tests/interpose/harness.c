@@ -67,6 +67,7 @@ void run(struct outcome *o, char *const argv[])
 
 static void command(char **argv, const char *trace, const char *option, const char *app, va_list ap)
 {
+	char *driver = getenv("CUTRACE_TEST_DRIVER");
 	int n = 0;
 
 	argv[n++] = (char *)CUTRACE_BIN;
@@ -74,7 +75,7 @@ static void command(char **argv, const char *trace, const char *option, const ch
 	argv[n++] = (char *)"-o";
 	argv[n++] = (char *)trace;
 	argv[n++] = (char *)"--driver";
-	argv[n++] = (char *)EMPTY_DRIVER;
+	argv[n++] = driver ? driver : (char *)EMPTY_DRIVER;
 	if (option)
 		argv[n++] = (char *)option;
 	argv[n++] = (char *)"--";
