@@ -131,6 +131,7 @@ enum handle_kind {
 	HANDLE_EVENT,
 	HANDLE_POOL,
 	HANDLE_MEM, /* cuMemCreate */
+	HANDLE_LINK,
 };
 bool handle_add(const void *p, enum handle_kind kind);
 void handle_remove(const void *p);
