@@ -63,8 +63,9 @@ static uint64_t int_from_float(const struct num *d, const struct num *s, uint64_
 	mpfr_t x;
 	__int128 v;
 
+	/* ISA 9.7.9.21, Integer Notes */
 	if (ref_is_nan(s->f, bits))
-		return 0;
+		return s->bits == 64 || d->bits == 64 ? 1ull << (d->bits - 1) : 0;
 	mpfr_init2(x, 64);
 	ref_decode(x, s->f, bits);
 	mpfr_rint(x, x, rnd);

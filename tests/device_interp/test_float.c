@@ -263,7 +263,7 @@ static bool tests_true(const char *what, double x, double min_normal)
 	case 'n':
 		return what[1] == 'u'   ? x == x
 		       : what[2] == 't' ? x != x
-					: isfinite(x) && fabs(x) >= min_normal;
+					: isfinite(x) && (x == 0 || fabs(x) >= min_normal);
 	default: return x != 0 && fabs(x) < min_normal;
 	}
 }

@@ -34,6 +34,36 @@ static inline uint16_t add_bhalf(uint16_t x, uint16_t y)
 	return (uint16_t)float_round(FMT_BF16, (double)bf16_to_f32(x) + (double)bf16_to_f32(y), PTX_RN,
 				     false);
 }
+
+/* NaN loses; both NaN: the canonical one. */
+static inline uint16_t pick_half(float x, float y, uint16_t a, uint16_t b, bool max)
+{
+	if (x != x || y != y)
+		return x != x && y != y ? 0x7fff : x != x ? b : a;
+	bool less = x < y || (x == y && (a & 0x8000) > (b & 0x8000));
+
+	return less != max ? a : b;
+}
+
+static inline uint16_t min_half(uint16_t x, uint16_t y)
+{
+	return pick_half(f16_to_f32(x), f16_to_f32(y), x, y, false);
+}
+
+static inline uint16_t max_half(uint16_t x, uint16_t y)
+{
+	return pick_half(f16_to_f32(x), f16_to_f32(y), x, y, true);
+}
+
+static inline uint16_t min_bhalf(uint16_t x, uint16_t y)
+{
+	return pick_half(bf16_to_f32(x), bf16_to_f32(y), x, y, false);
+}
+
+static inline uint16_t max_bhalf(uint16_t x, uint16_t y)
+{
+	return pick_half(bf16_to_f32(x), bf16_to_f32(y), x, y, true);
+}
 #define PAIRWISE(F, x, y)                            \
 	((uint32_t)F((uint16_t)(x), (uint16_t)(y)) | \
 	 (uint32_t)F((uint16_t)((x) >> 16), (uint16_t)((y) >> 16)) << 16)
@@ -112,6 +142,13 @@ ATOMIC(add_f16_, uint16_t, add_half(x, y))
 ATOMIC(add_bf16_, uint16_t, add_bhalf(x, y))
 ATOMIC(add_f16x2_, uint32_t, PAIRWISE(add_half, x, y))
 ATOMIC(add_bf16x2_, uint32_t, PAIRWISE(add_bhalf, x, y))
+#define ATOMIC_MINMAX(OP)                                        \
+	ATOMIC(OP##_f16_, uint16_t, OP##_half(x, y))             \
+	ATOMIC(OP##_bf16_, uint16_t, OP##_bhalf(x, y))           \
+	ATOMIC(OP##_f16x2_, uint32_t, PAIRWISE(OP##_half, x, y)) \
+	ATOMIC(OP##_bf16x2_, uint32_t, PAIRWISE(OP##_bhalf, x, y))
+ATOMIC_MINMAX(min)
+ATOMIC_MINMAX(max)
 
 static int emit_atom(struct decode *c, const struct exec_row *row)
 {
@@ -161,9 +198,14 @@ static int emit_atom(struct decode *c, const struct exec_row *row)
 		.ok = PTX_F_CACHE_HINT, .sig = "", .fn = FN, .emit = emit_atom                             \
 	}
 #define BOTH(SUB, T, FN) A(ATOM, SUB, T, FN), A(RED, SUB, T, FN)
-#define LOGIC(T, W)      BOTH(AND, T, and_##W), BOTH(OR, T, or_##W), BOTH(XOR, T, xor_##W)
+#define HALF_MINMAX(SUB, N)                                                                 \
+	BOTH(SUB, F16, N##_f16_), BOTH(SUB, BF16, N##_bf16_), BOTH(SUB, F16X2, N##_f16x2_), \
+		BOTH(SUB, BF16X2, N##_bf16x2_)
+#define LOGIC(T, W) BOTH(AND, T, and_##W), BOTH(OR, T, or_##W), BOTH(XOR, T, xor_##W)
 
 static const struct exec_row rows[] = {
+	HALF_MINMAX(MIN, min),
+	HALF_MINMAX(MAX, max),
 	LOGIC(B32, 32),
 	LOGIC(B64, 64),
 	BOTH(ADD, U32, add_32),

@@ -312,7 +312,7 @@ SELP_OP(64, uint64_t)
 		case PTX_SUB_INFINITE: return e == top && !man;                                  \
 		case PTX_SUB_NUMBER: return e != top || !man;                                    \
 		case PTX_SUB_NOTANUMBER: return e == top && man;                                 \
-		case PTX_SUB_NORMAL: return e != top && e != 0;                                  \
+		case PTX_SUB_NORMAL: return e != top && (e != 0 || !man); /* zeros too */        \
 		default: return e == 0 && man;                                                   \
 		}                                                                                \
 	}                                                                                        \

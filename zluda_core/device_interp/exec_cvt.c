@@ -42,16 +42,18 @@ INT_FLOAT(u64, uint64_t)
 INT_FLOAT(s64, int64_t)
 
 /* Float to integer towards zero. */
-#define TRUNC_S(T, x, LO, HI)  ((x) >= -(LO) ? ((x) < (LO) ? (T)(x) : HI) : (x) != (x) ? 0 : -HI - 1)
-#define TRUNC_U(T, x, LIM, HI) ((x) > 0 ? ((x) < (LIM) ? (T)(x) : HI) : 0)
-DEF1(s32_from_f32, int32_t, float, TRUNC_S(int32_t, x, 0x1p31f, INT32_MAX))
-DEF1(s32_from_f64, int32_t, double, TRUNC_S(int32_t, x, 0x1p31, INT32_MAX))
-DEF1(s64_from_f32, int64_t, float, TRUNC_S(int64_t, x, 0x1p63f, INT64_MAX))
-DEF1(s64_from_f64, int64_t, double, TRUNC_S(int64_t, x, 0x1p63, INT64_MAX))
-DEF1(u32_from_f32, uint32_t, float, TRUNC_U(uint32_t, x, 0x1p32f, UINT32_MAX))
-DEF1(u32_from_f64, uint32_t, double, TRUNC_U(uint32_t, x, 0x1p32, UINT32_MAX))
-DEF1(u64_from_f32, uint64_t, float, TRUNC_U(uint64_t, x, 0x1p64f, UINT64_MAX))
-DEF1(u64_from_f64, uint64_t, double, TRUNC_U(uint64_t, x, 0x1p64, UINT64_MAX))
+/* NaN gives 0, but 1 << (bits - 1) when the source is f64 or the result has 64 bits (ISA 9.7.9.21, Integer
+ * Notes). */
+#define TRUNC_S(T, x, LO, HI, NAN_)  ((x) >= -(LO) ? ((x) < (LO) ? (T)(x) : HI) : (x) != (x) ? NAN_ : -HI - 1)
+#define TRUNC_U(T, x, LIM, HI, NAN_) ((x) > 0 ? ((x) < (LIM) ? (T)(x) : HI) : (x) != (x) ? NAN_ : 0)
+DEF1(s32_from_f32, int32_t, float, TRUNC_S(int32_t, x, 0x1p31f, INT32_MAX, 0))
+DEF1(s32_from_f64, int32_t, double, TRUNC_S(int32_t, x, 0x1p31, INT32_MAX, INT32_MIN))
+DEF1(s64_from_f32, int64_t, float, TRUNC_S(int64_t, x, 0x1p63f, INT64_MAX, INT64_MIN))
+DEF1(s64_from_f64, int64_t, double, TRUNC_S(int64_t, x, 0x1p63, INT64_MAX, INT64_MIN))
+DEF1(u32_from_f32, uint32_t, float, TRUNC_U(uint32_t, x, 0x1p32f, UINT32_MAX, 0))
+DEF1(u32_from_f64, uint32_t, double, TRUNC_U(uint32_t, x, 0x1p32, UINT32_MAX, 1u << 31))
+DEF1(u64_from_f32, uint64_t, float, TRUNC_U(uint64_t, x, 0x1p64f, UINT64_MAX, 1ull << 63))
+DEF1(u64_from_f64, uint64_t, double, TRUNC_U(uint64_t, x, 0x1p64, UINT64_MAX, 1ull << 63))
 
 static inline float canonical(float r)
 {
@@ -141,10 +143,10 @@ static double round_integer(double v, unsigned rnd)
 	}
 }
 
-static uint64_t int_from_float(const struct num_type *d, double v, unsigned rnd)
+static uint64_t int_from_float(const struct num_type *d, const struct num_type *s, double v, unsigned rnd)
 {
 	if (v != v)
-		return 0;
+		return s->bits == 64 || d->bits == 64 ? 1ull << (d->bits - 1) : 0;
 	v = round_integer(v, rnd);
 	if (d->sign) {
 		double lim = ldexp(1, d->bits - 1);
@@ -225,7 +227,7 @@ static uint64_t convert(const struct cvt_spec *c, uint64_t bits)
 	}
 	double v = float_of(s, s->bits < 64 ? bits & ((1ull << s->bits) - 1) : bits, c->flags);
 
-	return d->cls == NUM_INT ? int_from_float(d, v, c->rnd) : float_result(d, v, c);
+	return d->cls == NUM_INT ? int_from_float(d, s, v, c->rnd) : float_result(d, v, c);
 }
 
 static uint64_t load_bits(const void *p, unsigned bits, uint32_t l)

@@ -52,6 +52,15 @@ ARITH2(f32, float, KEEP, out_f32, sqrtf)
 ARITH2(f32z, float, flush32, out_f32z, sqrtf)
 ARITH2(f64, double, KEEP, KEEP, sqrt)
 
+/* sm_100: sum and fma of f16 or bf16 sources in f32. */
+#define MIXED(N, LOAD, OUTN, OUT)                                     \
+	DEF2(add_##N##OUTN, float, uint16_t, float, OUT(LOAD(x) + y)) \
+	DEF2(sub_##N##OUTN, float, uint16_t, float, OUT(LOAD(x) - y)) \
+	DEF3(fma_##N##OUTN, float, uint16_t, uint16_t, float, OUT(__builtin_fmaf(LOAD(x), LOAD(y), z)))
+MIXED(mix16, f16_to_f32, , out_f32)
+MIXED(mix16, f16_to_f32, s, out_f32s)
+MIXED(mixb16, bf16_to_f32, , out_f32)
+MIXED(mixb16, bf16_to_f32, s, out_f32s)
 
 /* div.approx: for 2^126 < |y| < 2^128 the quotient is 0, or NaN when x is infinite (ISA 9.7.3, div). */
 static inline float div_approx(float x, float y)
@@ -166,7 +175,19 @@ PAIR_OPS(z, flush32, out_f32z)
 		ROW(OP, F32, "w:www", N##3_f32_k), ROW(OP, F32, "w:www", N##3_f32_z, NEED(PTX_F_FTZ)), \
 		ROW(OP, F32, "w:www", N##3_f32_n, NEED(PTX_F_NAN)), ROW(OP, F64, "d:dd", N##_f64)
 
+#define MIXED_ROW(OP, SIG, FN, T2, F) \
+	ROW(OP, F32, SIG, FN, .match = MATCH_TYPE | MATCH_TYPE2, .type2 = PTX_##T2, R, F)
+#define MIXED_ROWS(N, T2, F)                                                            \
+	MIXED_ROW(ADD, "w:hw", add_##N, T2, F), MIXED_ROW(SUB, "w:hw", sub_##N, T2, F), \
+		MIXED_ROW(FMA, "w:hhw", fma_##N, T2, F)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
 static const struct exec_row rows[] = {
+	MIXED_ROWS(mix16, F16, OK(0)),
+	MIXED_ROWS(mix16s, F16, NEED(PTX_F_SAT)),
+	MIXED_ROWS(mixb16, BF16, OK(0)),
+	MIXED_ROWS(mixb16s, BF16, NEED(PTX_F_SAT)),
 	F32_ROWS(f32, OK(0)),
 	F32_ROWS(f32z, NEED(PTX_F_FTZ)),
 	F32_ROWS(f32s, NEED(PTX_F_SAT)),
@@ -208,5 +229,6 @@ static const struct exec_row rows[] = {
 	ROW(FMA, F32X2, "d:ddd", fma_f32x2, R),
 	ROW(FMA, F32X2, "d:ddd", fma_f32x2z, R, NEED(PTX_F_FTZ)),
 };
+#pragma GCC diagnostic pop
 
 const struct exec_family EXEC_FAMILY(exec_float) = {rows, sizeof(rows) / sizeof(rows[0])};

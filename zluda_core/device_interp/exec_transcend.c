@@ -96,8 +96,13 @@ static inline double flush64(double v)
 
 	return f64_from(u & 0x7ff0000000000000ull ? u : u & 1ull << 63);
 }
-DEF1(rcp_approx_f64, double, double, UPPER(flush64(1 / flush64(UPPER(x)))))
-DEF1(rsqrt_approx_f64z, double, double, UPPER(flush64(1 / sqrt(flush64(UPPER(x))))))
+/* The canonical NaN of these two is 0x7fffffff00000000. */
+static inline double upper_result(double v)
+{
+	return v != v ? f64_from(0x7fffffff00000000ull) : UPPER(v);
+}
+DEF1(rcp_approx_f64, double, double, upper_result(flush64(1 / flush64(UPPER(x)))))
+DEF1(rsqrt_approx_f64z, double, double, upper_result(flush64(1 / sqrt(flush64(UPPER(x))))))
 DEF1(rsqrt_approx_f64, double, double, 1 / sqrt(x))
 
 #define F32_FN(OP, N)                                   \

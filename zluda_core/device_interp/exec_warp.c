@@ -287,7 +287,8 @@ static const struct xinst *activemask(struct warp *w, const struct xinst *i)
 {
 	uint32_t *d = cell(w, i->o[0]);
 
-	FOR_LANES(l, w->exec) d[l] = w->mask;
+	FOR_LANES(l, w->exec)
+	d[l] = w->exec; /* lanes that the guard turns off count as inactive */
 	return i + 1;
 }
 

@@ -78,7 +78,8 @@ static bool rounding_matches(const struct exec_row *row, const struct ptx_inst *
 
 static bool row_matches(const struct exec_row *row, const struct ptx_inst *in)
 {
-	const uint32_t ignored = PTX_F_UNI | PTX_F_ALIGNED;
+	/* ".xorsign.abs" is one modifier of two words */
+	const uint32_t ignored = PTX_F_UNI | PTX_F_ALIGNED | (in->flags & PTX_F_XORSIGN_ABS ? PTX_F_ABS : 0u);
 
 	if ((in->flags & row->need) != row->need || (in->flags & ~(row->need | row->ok | ignored)))
 		return false;
