@@ -75,6 +75,8 @@ static int open_file(struct result_db *r, const char *path, bool create, struct 
 	    SQLITE_OK)
 		return diag_set(d, CUTRACE_EIO, path, "cannot open the result database: %s",
 				r->db ? sqlite3_errmsg(r->db) : "out of memory");
+	/* A replay can be repeated: nothing is worth waiting for the disk. */
+	sqlite3_exec(r->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL);
 	if (!create)
 		return 0;
 	rc = sqlite3_exec(r->db, schema, NULL, NULL, &error);
@@ -96,8 +98,7 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 		*out = NULL;
 		return rc;
 	}
-	sqlite3_exec(r->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN", NULL, NULL,
-		     NULL);
+	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
 	r->verdict = prepare(
 		r, "INSERT INTO verdict VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	r->diagnostic = prepare(r, "INSERT INTO diagnostic VALUES (NULL,?,?,?,?,?)");

@@ -291,6 +291,11 @@ EXPORT int cuMemAddressFree(u64 p, size_t bytes)
 	return munmap((void *)(uintptr_t)p, bytes);
 }
 
+EXPORT int cuMemAllocManaged(u64 *p, size_t bytes, unsigned flags)
+{
+	return flags == 1 ? cuMemAlloc_v2(p, bytes) : 1;
+}
+
 EXPORT int cuMemFree_v2(u64 p)
 {
 	say("cuMemFree +%llx", (unsigned long long)(p - (u64)(uintptr_t)arena));

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "replay/replay.h"
@@ -779,6 +780,65 @@ static void test_function_that_is_not_there(void **state)
 		strstr(result("SELECT message FROM diagnostic WHERE severity = 'warning'"), "cuCtxSetLimit"));
 }
 
+/* The recorder was killed: what it had committed is replayed up to its end. */
+static void test_recording_without_end(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		record_add_one();
+		usleep(1200000);
+		trace_writer_tick(b.w);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(result("SELECT value FROM meta WHERE key = 'closed'"), "0");
+	assert_string_equal(result("SELECT n FROM count WHERE what = 'calls'"), "8");
+	assert_string_equal(result("SELECT grade FROM verdict"), "equal");
+}
+
+/* A kernel that reads managed memory: what the program's CPU code stored there is in no call. */
+static void test_memory_without_calls(void **state)
+{
+	static const float out[4] = {9, 9, 9, 9};
+	struct add_one_params p = {R, 4, 0};
+
+	(void)state;
+	open_trace();
+	load_module("add_one", 2, add_one_described);
+	builder_out(&b, 0, R);
+	CALL(&b, "cuMemAllocManaged", HOST, 16, 1);
+	launch(&p, 12, 0);
+	download(R, out, 16);
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_COULD_NOT);
+	assert_string_equal(result("SELECT grade FROM verdict"), "unverified");
+	assert_non_null(strstr(result("SELECT message FROM diagnostic WHERE severity = 'error'"),
+			       "add_one reads managed memory"));
+}
+
+/* The trace has less than the call copied: nothing beyond it may be read. */
+static void test_short_payload(void **state)
+{
+	static const float in[4] = {1, 2, 3, 4};
+	uint64_t call;
+
+	(void)state;
+	open_trace();
+	allocate(R, 4096);
+	call = CALL(&b, "cuMemcpyHtoD_v2", R, HOST, 4096);
+	builder_payload(&b, call, 1, "h2d", HOST, R, in, 16);
+	builder_close(&b);
+	replay();
+	assert_logged("cuMemcpyHtoD", 0);
+	assert_non_null(strstr(result("SELECT message FROM diagnostic WHERE severity = 'error'"),
+			       "only 16 of the 4096 bytes"));
+}
+
 /* ---- refusals, options -------------------------------------------------- */
 
 static void write_file(const char *path, const char *text)
@@ -912,6 +972,9 @@ int main(void)
 		cmocka_unit_test_setup(test_code_that_the_driver_refuses, setup),
 		cmocka_unit_test_setup(test_unavailable_source, setup),
 		cmocka_unit_test_setup(test_driver_dies, setup),
+		cmocka_unit_test_setup(test_recording_without_end, setup),
+		cmocka_unit_test_setup(test_memory_without_calls, setup),
+		cmocka_unit_test_setup(test_short_payload, setup),
 		cmocka_unit_test_setup(test_function_that_is_not_there, setup),
 		cmocka_unit_test_setup(test_refuses_bad_traces, setup),
 		cmocka_unit_test_setup(test_options, setup),
