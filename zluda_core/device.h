@@ -155,6 +155,8 @@ struct device_ops {
 	/* The value of a pointer to function `func` (index in the module): initialisers of variables may hold
 	 * one. NULL when the device has no function pointers. */
 	uint64_t (*func_address)(struct device *dev, struct dev_module *m, uint32_t func);
+	/* How many results control "inject" has damaged since it was set: 0 = the place was never reached. May be NULL. */
+	uint64_t (*inject_hits)(struct device *dev);
 };
 
 /* Answer to a watch: who stored to the address last. */

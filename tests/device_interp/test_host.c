@@ -303,6 +303,9 @@ static void injection(void **state)
 		assert_int_equal(device_interp.control(t.dev, "inject", rows[r].spec, &d), 0);
 		test_run_ok(&m, "k", LAUNCH1(2, 64), &out, 1);
 		test_read(&t, w, out, sizeof(w));
+		assert_int_equal(device_interp.inject_hits(t.dev), !rows[r].line_bits      ? 0
+								   : rows[r].thread == 999 ? 64
+											   : 1);
 		for (unsigned k = 0; k < 128; k++) {
 			bool here = k / 64 == rows[r].block &&
 				    (rows[r].thread == 999 || k % 64 == rows[r].thread);

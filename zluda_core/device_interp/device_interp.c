@@ -2,6 +2,17 @@
  *
  * The device's operations (zluda_core/device.h): options, properties, memory,
  * modules, launches.
+ *
+ * Options at open, key=value separated by commas; most are controls, too:
+ *   deterministic=1   blocks in order on one thread, fixed schedule, clocks count instructions
+ *   workers=N         threads that run blocks, the launching one included (default: the processors)
+ *   watchdog_ms=N     end a kernel that runs longer, naming the lines where it is (0 = never)
+ *   seed=N            kept for randomised schedules
+ *   stack_bytes=N     of a thread, for recursion and indirect calls (at open only; default 64 KiB)
+ *   cc=M.N            compute capability to report (at open only; default 9.0)
+ *   simd=0            don't use AVX2 (at open only)
+ *   inject=KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]   flip a bit of a result; empty = off
+ *   watch=ADDRESS:BYTES                          remember the last store there; empty = off
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -665,6 +676,11 @@ static bool interp_watch_result(struct device *device, struct dev_watch_hit *out
 	return watch_last(own(device), out);
 }
 
+static uint64_t interp_inject_hits(struct device *device)
+{
+	return atomic_load(&own(device)->inject_hits);
+}
+
 const struct device_ops device_interp = {
 	.name = "interp",
 	.open = interp_open,
@@ -688,4 +704,5 @@ const struct device_ops device_interp = {
 	.control = interp_control,
 	.watch_result = interp_watch_result,
 	.func_address = interp_func_address,
+	.inject_hits = interp_inject_hits,
 };

@@ -299,27 +299,63 @@ static const struct xinst *isspacep(struct warp *w, const struct xinst *i)
 	return i + 1;
 }
 
+/* Constant variables lie in global memory here: they are told by their addresses. */
+struct const_ranges {
+	uint32_t n;
+	struct {
+		uint64_t base, bytes;
+	} * at;
+};
+
+static const struct xinst *isspacep_const(struct warp *w, const struct xinst *i)
+{
+	const struct const_ranges *c = (const void *)(uintptr_t)i->imm;
+	const uint64_t *a = cell(w, i->o[1]);
+	uint32_t r = 0;
+
+	FOR_LANES(l, w->exec)
+	for (uint32_t k = 0; k < c->n; k++)
+		r |= (uint32_t)(a[l] - c->at[k].base < c->at[k].bytes) << l;
+	pred_store(w, i->o[0], r);
+	return i + 1;
+}
+
+static struct const_ranges *const_ranges(struct decode *c)
+{
+	const struct ptx_module *m = c->module->ptx;
+	struct const_ranges *r = arena_zalloc(&c->program->arena, sizeof(*r));
+
+	if (!r || !(r->at = arena_array(&c->program->arena, m->nsymbols + 1, sizeof(*r->at))))
+		return NULL;
+	for (uint32_t s = 0; s < c->module->nsymbols && s < m->nsymbols; s++) {
+		if (m->symbols[s]->space != PTX_SPACE_CONST)
+			continue;
+		r->at[r->n].base = c->module->symbol_addr[s];
+		r->at[r->n++].bytes = m->symbols[s]->size;
+	}
+	return r;
+}
+
 static int emit_isspacep(struct decode *c, const struct exec_row *row)
 {
 	const struct ptx_inst *in = c->in;
+	const bool constant_space = in->space == PTX_SPACE_CONST;
+	struct const_ranges *ranges = constant_space ? const_ranges(c) : NULL;
 	uint32_t pos;
 	struct dest d;
 	int rc = source(c, &in->src[0], 64, false, &pos);
 
-	if (in->space == PTX_SPACE_CONST)
-		return refuse(
-			c,
-			"constant variables lie in global memory here, isspacep.const can't tell them apart");
 	if (!rc)
 		rc = dest(c, &in->dst[0], 1, false, &d);
 	if (rc)
 		return rc;
-	struct xinst *x = emit(c, row->fn);
-	if (!x)
+	struct xinst *x = emit(c, constant_space ? isspacep_const : row->fn);
+	if (!x || (constant_space && !ranges))
 		return refuse(c, "out of memory");
 	x->o[0] = d.pos;
 	x->o[1] = pos;
 	x->u = in->space == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : in->space;
+	x->imm = (int64_t)(uintptr_t)ranges;
 	return dest_done(c, &d);
 }
 

@@ -57,6 +57,7 @@ int inject_set(struct interp_device *dev, const char *value, struct diag *d)
 	pthread_mutex_lock(&dev->code_lock);
 	dev->inject = s;
 	dev->inject_generation++;
+	atomic_store(&dev->inject_hits, 0);
 	pthread_mutex_unlock(&dev->code_lock);
 	return 0;
 }
@@ -73,6 +74,8 @@ const struct xinst *exec_inject(struct warp *w, const struct xinst *i)
 		return i + 1;
 	if (s->thread != UINT32_MAX)
 		lanes &= s->thread / LANES == w->number ? 1u << s->thread % LANES : 0;
+	if (lanes)
+		atomic_fetch_add(&w->block->grid->dev->inject_hits, (uint64_t)__builtin_popcount(lanes));
 	if (i->u == 1) {
 		*(uint32_t *)(void *)p ^= lanes;
 		return i + 1;

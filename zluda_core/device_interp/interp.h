@@ -360,6 +360,7 @@ struct interp_device {
 	uint32_t next_module;
 	struct inject_spec inject;
 	uint64_t inject_generation;
+	atomic_uint_fast64_t inject_hits;
 	struct watch_state watch;
 	/* pool of threads (grid.c) */
 	pthread_mutex_t pool_lock;
