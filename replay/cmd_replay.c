@@ -3,12 +3,14 @@
  * `cutrace replay`: options, where our driver lies, the exit status.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 #include "replay/engine.h"
@@ -172,6 +174,28 @@ static int finish(struct session *s)
 	return status;
 }
 
+/* Executes this command again without address randomisation (personality(2)). Returns when that can't be
+ * done. */
+static void restart(void)
+{
+	static char text[1 << 16];
+	char *argv[1024];
+	int fd = open("/proc/self/cmdline", O_RDONLY), n = 0;
+	ssize_t bytes = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	int current = personality(0xffffffff);
+
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t at = 0; at < bytes && n < 1023; at += (ssize_t)strlen(text + at) + 1)
+		argv[n++] = text + at;
+	argv[n] = NULL;
+	if (setenv("CUTRACE_REPLAY_NO_ASLR", "1", 1) || current < 0 || bytes == (ssize_t)sizeof(text) - 1)
+		return;
+	personality((unsigned long)current | ADDR_NO_RANDOMIZE);
+	fflush(NULL);
+	execv("/proc/self/exe", argv);
+}
+
 int replay_run(const struct replay_options *opt)
 {
 	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
@@ -183,6 +207,12 @@ int replay_run(const struct replay_options *opt)
 		rc = own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
 	if (!rc)
 		rc = session_run(&s);
+	if (rc && s.restart) {
+		if (s.result_is_temporary)
+			unlink(s.result_path);
+		restart();
+		rc = session_run(&s); /* as it is, then */
+	}
 	if (!rc)
 		status = finish(&s);
 	else
@@ -204,7 +234,7 @@ static int usage(const char *fmt, const char *what)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_options o = {0};
+	struct replay_options o = {.may_restart = true};
 	const char *bad;
 	int c;
 

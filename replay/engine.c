@@ -32,6 +32,11 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 		return rc;
 	if (e->opt->driver)
 		reserve_plan(e);
+	if (e->reserve_clashes && e->opt->may_restart && !getenv("CUTRACE_REPLAY_NO_ASLR"))
+		return ENGINE_RESTART;
+	if (e->reserve_clashes)
+		engine_say(e, 0, "info", "%llu granules of recorded addresses are taken in this process",
+			   (unsigned long long)e->reserve_clashes);
 	rc = driver_open(&e->drv, driver_path, d);
 	if (rc)
 		return rc;

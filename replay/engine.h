@@ -333,6 +333,7 @@ struct engine {
 	int (*progress)(uint64_t call, uint64_t last);
 };
 
+#define ENGINE_RESTART 1 /* engine_init: session.restart's reason */
 int engine_init(struct engine *e, const char *driver_path, struct diag *d);
 int engine_run(struct engine *e, struct diag *d);
 void engine_free(struct engine *e);
@@ -355,6 +356,7 @@ struct session {
 	char driver_path[4096];
 	char result_path[4096];
 	bool result_is_temporary, show_progress;
+	bool restart; /* recorded addresses are taken; without randomisation they may be free */
 	unsigned ndevices; /* that the program used */
 	struct diag error;
 	int status; /* enum replay_exit */

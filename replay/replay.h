@@ -26,6 +26,7 @@ struct replay_options {
 	struct compare_limits limits;
 	uint64_t stop_at; /* last call to issue; 0 = all */
 	bool json, verbose, quiet;
+	bool may_restart;	 /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
 };
 

@@ -102,6 +102,10 @@ static void read_report(struct report *r, sqlite3 *db)
 	r->incomparable =
 		number(db, "SELECT count(*) FROM verdict WHERE pass = 1 AND grade = 'unverified' AND"
 			   " coalesce(note, '') <> 'its result was not recorded'");
+	/* When a call could not be replayed and no result says that it did not matter, nothing is known. */
+	if (count_of(db, "tainted") &&
+	    !number(db, "SELECT count(*) FROM verdict WHERE grade IN ('equal', 'tolerated')"))
+		r->incomparable++;
 	r->status = status_of(r);
 }
 

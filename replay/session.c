@@ -19,6 +19,8 @@
 
 #define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
 
+#define EXIT_RESTART 99 /* of a child: ENGINE_RESTART */
+
 struct run {
 	struct session *s;
 	uint32_t process;
@@ -194,6 +196,8 @@ static int child(const struct run *r)
 	if (!r->blame && r->s->show_progress)
 		e->progress = show_progress;
 	rc = run_engine(r, e, &d);
+	if (rc == ENGINE_RESTART)
+		_exit(EXIT_RESTART);
 	if (rc && e->out && !r->blame) {
 		char text[1024];
 
@@ -240,7 +244,8 @@ static int run_process(struct run *r)
 		;
 	if (WIFSIGNALED(status))
 		note_death(r->s, r, status);
-	return 0;
+	r->s->restart = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_RESTART;
+	return r->s->restart ? ENGINE_RESTART : 0;
 }
 
 /* ---- which processes ---------------------------------------------------- */
