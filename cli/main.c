@@ -31,7 +31,8 @@ static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_RECORD
 	{"record", cmd_record, "[-o FILE] [--device D] -- APP...",
 	 "run a program and record what it asks of its GPU"},
-	{"run", cmd_run, "--device D -- APP...", "run a program on one of our devices, without recording"},
+	{"run", cmd_run, "--device D | --driver PATH -- APP...",
+	 "run a program on another libcuda.so.1, without recording"},
 #endif
 #ifdef CUTRACE_HAVE_DUMP
 	{"info", cmd_info, "FILE", "what a trace holds: program, machine, kernels, counts, errors"},
@@ -49,7 +50,7 @@ static void print_help(FILE *out)
 		     "Records what a CUDA program asks of its GPU into one SQLite file, and replays it\n"
 		     "elsewhere, down to the first kernel, buffer, element and PTX line that differ.\n\n");
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-7s %-34s %s\n", c->name, c->arguments, c->help);
+		fprintf(out, "  %-7s %-36s %s\n", c->name, c->arguments, c->help);
 	fprintf(out,
 		"\n`cutrace COMMAND --help` tells more; `cutrace --version` the version.\n"
 		"Exit status: %d ran (and matches), %d ran and differs, %d wrong usage, %d could not.\n"

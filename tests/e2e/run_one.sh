@@ -149,11 +149,23 @@ step_dump()
 	calls=$(query 'SELECT count(*) FROM call')
 	lines=$(grep -c '^{"id":.*}$' "$work/lines.out" || true)
 	[ "$lines" -eq "$calls" ] || fail "$lines JSON lines for $calls calls"
+	{
+		printf '{"calls":['
+		paste -s -d , "$work/lines.out"
+		printf ']}'
+	} >"$work/lines.json"
+	[ "$(json "$work/lines.json" "$.calls[$((calls - 1))].id")" -gt 0 ] || fail "the lines are no valid JSON"
 	dump_trace
 	if [ "${REGOLD:-0}" = 1 ]; then
 		cp "$work/dump.out" "$golden/$program.dump"
 	fi
 	same "$work/dump.out" "$golden/$program.dump" "the dump"
+}
+
+# json FILE PATH: a value out of a JSON file.
+json()
+{
+	sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"
 }
 
 step_replay()
@@ -163,6 +175,13 @@ step_replay()
 	if has_flag fault; then
 		grep -q "$kernel" "$work/replay.out" || fail "the report does not name the kernel that faults"
 	fi
+	expect 0 "$work/replay.json" "$cutrace" replay --json --device interp "$trace"
+	[ "$(json "$work/replay.json" '$.status')" = match ] || fail "the JSON report does not say 'match'"
+	launches=$(query 'SELECT count(*) FROM launch')
+	[ "$(json "$work/replay.json" '$.counts.launches')" -eq "$launches" ] || fail "not all $launches launches were replayed"
+	results=$(query "SELECT count(*) FROM payload WHERE kind = 'd2h' AND buffer IS NOT NULL")
+	equal=$(json "$work/replay.json" '$.grades.equal')
+	[ "${equal:-0}" -ge "$results" ] || fail "$results results were recorded, ${equal:-0} compared equal"
 }
 
 # line_of REGEX#N: number of the N-th line inside the kernel's PTX that matches.
@@ -196,9 +215,9 @@ step_inject()
 {
 	[ -e "$trace" ] || fail "no trace: the record step failed"
 	find_ptx
-	line=$(line_of "$inject")
-	[ -n "$line" ] || fail "no instruction $inject in $kernel"
-	expect 1 "$work/inject.out" "$cutrace" replay --device interp --inject "$kernel:$line:$bit" "$trace"
+	line_injected=$(line_of "$inject")
+	[ -n "$line_injected" ] || fail "no instruction $inject in $kernel"
+	expect 1 "$work/inject.out" "$cutrace" replay --device interp --inject "$kernel:$line_injected:$bit" "$trace"
 	grep -qE "^ *kernel +$kernel\\b" "$work/inject.out" || {
 		cat "$work/inject.out" >&2
 		fail "the report does not name the kernel $kernel"
@@ -206,12 +225,13 @@ step_inject()
 	[ "$store" != - ] || return 0
 	line=$(line_of "$store")
 	[ -n "$line" ] || fail "no instruction $store in $kernel"
-	# The first PTX line that the report names after "stored".
-	named=$(sed -n '/stored/,$p' "$work/inject.out" | grep -oE 'PTX line [0-9]+' | head -n 1)
-	[ "$named" = "PTX line $line" ] || {
+	grep -q "stored.*$kernel, PTX line $line:" "$work/inject.out" || {
 		cat "$work/inject.out" >&2
-		fail "the report names '$named' as the store, not PTX line $line"
+		fail "the report does not name PTX line $line as the store"
 	}
+	expect 1 "$work/inject.json" "$cutrace" replay --json --device interp --inject "$kernel:$line_injected:$bit" "$trace"
+	first="$(json "$work/inject.json" '$.differences[0].kernel_name') $(json "$work/inject.json" '$.stores[0].line')"
+	[ "$first" = "$kernel $line" ] || fail "the JSON report names $first, not $kernel $line"
 }
 
 if [ ! -x "$executable" ]; then
