@@ -40,6 +40,13 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
 	return CUDA_SUCCESS;
 }
 
+/* All memory is pageable. */
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr p)
+{
+	(void)data, (void)attribute, (void)p;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Three parameters: a pointer, a u32 and a u64. */
 CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size)
 {

@@ -16,7 +16,7 @@ struct copy {
 	bool async, per_thread, linear;
 	bool later; /* the bytes are taken on the stream */
 	CUstream stream;
-	CUDA_MEMCPY3D back; /* source half describes the device side */
+	const CUDA_MEMCPY3D *back; /* not linear: its source half describes the device side */
 };
 
 enum side { SIDE_DEVICE, SIDE_PAGEABLE, SIDE_PINNED };
@@ -90,7 +90,7 @@ static CUresult take_after(struct copy *c, CUresult r)
 	else if (c->later && c->linear)
 		rec_stage_linear(&c->p, c->p.device_address, c->p.width, c->stream, c->per_thread);
 	else if (c->later)
-		rec_stage_3d(&c->p, &c->back, c->stream, c->per_thread);
+		rec_stage_3d(&c->p, c->back, c->stream, c->per_thread);
 	errno = saved;
 	return r;
 }
@@ -136,6 +136,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define SYNC_H2D(fn)                                                          \
 	static CUresult hook_##fn(CUdeviceptr dst, const void *src, size_t n) \
 	{                                                                     \
+		if (!rec_current())                                           \
+			return REAL(fn)(dst, src, n);                         \
 		struct copy c = linear(RING_H2D, 1, src, dst, n);             \
 		take_before(&c);                                              \
 		return take_after(&c, REAL(fn)(dst, src, n));                 \
@@ -143,6 +145,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define SYNC_D2H(fn)                                                    \
 	static CUresult hook_##fn(void *dst, CUdeviceptr src, size_t n) \
 	{                                                               \
+		if (!rec_current())                                     \
+			return REAL(fn)(dst, src, n);                   \
 		struct copy c = linear(RING_D2H, 0, dst, src, n);       \
 		take_before(&c);                                        \
 		return take_after(&c, REAL(fn)(dst, src, n));           \
@@ -150,6 +154,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define SYNC_ANY(fn)                                                          \
 	static CUresult hook_##fn(CUdeviceptr dst, CUdeviceptr src, size_t n) \
 	{                                                                     \
+		if (!rec_current())                                           \
+			return REAL(fn)(dst, src, n);                         \
 		struct copy c = unified(dst, src, n);                         \
 		take_before(&c);                                              \
 		return take_after(&c, REAL(fn)(dst, src, n));                 \
@@ -157,6 +163,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define ASYNC_H2D(fn, per_thread)                                                              \
 	static CUresult hook_##fn(CUdeviceptr dst, const void *src, size_t n, CUstream stream) \
 	{                                                                                      \
+		if (!rec_current())                                                            \
+			return REAL(fn)(dst, src, n, stream);                                  \
 		struct copy c = linear(RING_H2D, 1, src, dst, n);                              \
 		on_stream(&c, stream, per_thread);                                             \
 		take_before(&c);                                                               \
@@ -165,6 +173,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define ASYNC_D2H(fn, per_thread)                                                        \
 	static CUresult hook_##fn(void *dst, CUdeviceptr src, size_t n, CUstream stream) \
 	{                                                                                \
+		if (!rec_current())                                                      \
+			return REAL(fn)(dst, src, n, stream);                            \
 		struct copy c = linear(RING_D2H, 0, dst, src, n);                        \
 		on_stream(&c, stream, per_thread);                                       \
 		take_before(&c);                                                         \
@@ -173,6 +183,8 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 #define ASYNC_ANY(fn, per_thread)                                                              \
 	static CUresult hook_##fn(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream) \
 	{                                                                                      \
+		if (!rec_current())                                                            \
+			return REAL(fn)(dst, src, n, stream);                                  \
 		struct copy c = unified(dst, src, n);                                          \
 		on_stream(&c, stream, per_thread);                                             \
 		take_before(&c);                                                               \
@@ -195,38 +207,48 @@ ASYNC_ANY(cuMemcpyAsync_ptsz, true)
 /* ---- one-dimensional copies to and from arrays -------------------------------- */
 
 static struct copy array(enum ring_payload_kind kind, int param, const void *host, CUarray a, size_t offset,
-			 size_t bytes)
+			 size_t bytes, CUDA_MEMCPY3D *back)
 {
 	struct copy c = linear(kind, param, host, 0, bytes);
 
 	c.linear = false;
-	c.back = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-				 .srcArray = a,
-				 .srcXInBytes = offset,
-				 .WidthInBytes = bytes,
-				 .Height = 1,
-				 .Depth = 1};
+	c.back = back;
+	*back = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+				.srcArray = a,
+				.srcXInBytes = offset,
+				.WidthInBytes = bytes,
+				.Height = 1,
+				.Depth = 1};
 	return c;
 }
 
 #define SYNC_H2A(fn)                                                                   \
 	static CUresult hook_##fn(CUarray a, size_t offset, const void *src, size_t n) \
 	{                                                                              \
-		struct copy c = array(RING_H2D, 2, src, a, offset, n);                 \
+		CUDA_MEMCPY3D back;                                                    \
+		if (!rec_current())                                                    \
+			return REAL(fn)(a, offset, src, n);                            \
+		struct copy c = array(RING_H2D, 2, src, a, offset, n, &back);          \
 		take_before(&c);                                                       \
 		return take_after(&c, REAL(fn)(a, offset, src, n));                    \
 	}
 #define SYNC_A2H(fn)                                                             \
 	static CUresult hook_##fn(void *dst, CUarray a, size_t offset, size_t n) \
 	{                                                                        \
-		struct copy c = array(RING_D2H, 0, dst, a, offset, n);           \
+		CUDA_MEMCPY3D back;                                              \
+		if (!rec_current())                                              \
+			return REAL(fn)(dst, a, offset, n);                      \
+		struct copy c = array(RING_D2H, 0, dst, a, offset, n, &back);    \
 		take_before(&c);                                                 \
 		return take_after(&c, REAL(fn)(dst, a, offset, n));              \
 	}
 #define ASYNC_H2A(fn, per_thread)                                                                       \
 	static CUresult hook_##fn(CUarray a, size_t offset, const void *src, size_t n, CUstream stream) \
 	{                                                                                               \
-		struct copy c = array(RING_H2D, 2, src, a, offset, n);                                  \
+		CUDA_MEMCPY3D back;                                                                     \
+		if (!rec_current())                                                                     \
+			return REAL(fn)(a, offset, src, n, stream);                                     \
+		struct copy c = array(RING_H2D, 2, src, a, offset, n, &back);                           \
 		on_stream(&c, stream, per_thread);                                                      \
 		take_before(&c);                                                                        \
 		return take_after(&c, REAL(fn)(a, offset, src, n, stream));                             \
@@ -234,7 +256,10 @@ static struct copy array(enum ring_payload_kind kind, int param, const void *hos
 #define ASYNC_A2H(fn, per_thread)                                                                 \
 	static CUresult hook_##fn(void *dst, CUarray a, size_t offset, size_t n, CUstream stream) \
 	{                                                                                         \
-		struct copy c = array(RING_D2H, 0, dst, a, offset, n);                            \
+		CUDA_MEMCPY3D back;                                                               \
+		if (!rec_current())                                                               \
+			return REAL(fn)(dst, a, offset, n, stream);                               \
+		struct copy c = array(RING_D2H, 0, dst, a, offset, n, &back);                     \
 		on_stream(&c, stream, per_thread);                                                \
 		take_before(&c);                                                                  \
 		return take_after(&c, REAL(fn)(dst, a, offset, n, stream));                       \
@@ -302,9 +327,9 @@ static uint64_t device_address(CUmemorytype type, CUdeviceptr p, size_t x, size_
 	return type == CU_MEMORYTYPE_ARRAY ? 0 : p + z * pitch * height + y * pitch + x;
 }
 
-static struct copy copy_3d(const CUDA_MEMCPY3D *m)
+static struct copy copy_3d(const CUDA_MEMCPY3D *m, CUDA_MEMCPY3D *back)
 {
-	struct copy c = {.p = {.seq = rec_current(), .param = 0}};
+	struct copy c = {.p = {.seq = rec_current(), .param = 0}, .back = back};
 	const char *base;
 
 	if (!m || !c.p.seq || !m->WidthInBytes || !m->Height || !m->Depth)
@@ -314,18 +339,18 @@ static struct copy copy_3d(const CUDA_MEMCPY3D *m)
 		place_3d(&c, base, m->srcXInBytes, m->srcY, m->srcZ, m->srcPitch, m->srcHeight, m);
 		c.p.device_address = device_address(m->dstMemoryType, m->dstDevice, m->dstXInBytes, m->dstY,
 						    m->dstZ, m->dstPitch, m->dstHeight);
-		c.back = copy_back(m, true);
+		*back = copy_back(m, true);
 	} else if (side_is_host(m->dstMemoryType, m->dstHost, m->dstDevice, &base)) {
 		c.p.kind = RING_D2H;
 		place_3d(&c, base, m->dstXInBytes, m->dstY, m->dstZ, m->dstPitch, m->dstHeight, m);
 		c.p.device_address = device_address(m->srcMemoryType, m->srcDevice, m->srcXInBytes, m->srcY,
 						    m->srcZ, m->srcPitch, m->srcHeight);
-		c.back = copy_back(m, false);
+		*back = copy_back(m, false);
 	}
 	return c;
 }
 
-static struct copy copy_2d(const CUDA_MEMCPY2D *m)
+static struct copy copy_2d(const CUDA_MEMCPY2D *m, CUDA_MEMCPY3D *back)
 {
 	CUDA_MEMCPY3D t;
 
@@ -350,11 +375,11 @@ static struct copy copy_2d(const CUDA_MEMCPY2D *m)
 		.Height = m->Height,
 		.Depth = 1,
 	};
-	return copy_3d(&t);
+	return copy_3d(&t, back);
 }
 
 /* CUDA_MEMCPY3D_PEER has contexts in the two reserved words and is laid out like CUDA_MEMCPY3D otherwise. */
-static struct copy copy_peer(const CUDA_MEMCPY3D_PEER *m)
+static struct copy copy_peer(const CUDA_MEMCPY3D_PEER *m, CUDA_MEMCPY3D *back)
 {
 	CUDA_MEMCPY3D t;
 
@@ -365,20 +390,26 @@ static struct copy copy_peer(const CUDA_MEMCPY3D_PEER *m)
 		return (struct copy){.host = NULL};
 	memcpy(&t, m, sizeof(t));
 	t.reserved0 = t.reserved1 = NULL;
-	return copy_3d(&t);
+	return copy_3d(&t, back);
 }
 
 #define SYNC_ND(fn, type, describe)                 \
 	static CUresult hook_##fn(const type *m)    \
 	{                                           \
-		struct copy c = describe(m);        \
+		CUDA_MEMCPY3D back;                 \
+		if (!rec_current())                 \
+			return REAL(fn)(m);         \
+		struct copy c = describe(m, &back); \
 		take_before(&c);                    \
 		return take_after(&c, REAL(fn)(m)); \
 	}
 #define ASYNC_ND(fn, type, describe, per_thread)                  \
 	static CUresult hook_##fn(const type *m, CUstream stream) \
 	{                                                         \
-		struct copy c = describe(m);                      \
+		CUDA_MEMCPY3D back;                               \
+		if (!rec_current())                               \
+			return REAL(fn)(m, stream);               \
+		struct copy c = describe(m, &back);               \
 		on_stream(&c, stream, per_thread);                \
 		take_before(&c);                                  \
 		return take_after(&c, REAL(fn)(m, stream));       \

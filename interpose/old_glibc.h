@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * old_glibc: the recorder is loaded into programs of any age, in containers with their own libc. A library built on
- * glibc 2.34 or newer asks for these functions at that version, because they moved into libc.so.6 then; the versions
- * named here exist everywhere on x86-64 since 2.2.5. Force-included into the recorder's sources.
+ * old_glibc: the recorder is loaded into programs of any age, in containers with their own libc. A library
+ * built on glibc 2.34 or newer asks for these functions at that version, because they moved into libc.so.6
+ * then; the versions named here exist everywhere on x86-64 since 2.2.5. Force-included into the recorder's
+ * sources.
  */
 #ifndef CUTRACE_INTERPOSE_OLD_GLIBC_H
 #define CUTRACE_INTERPOSE_OLD_GLIBC_H

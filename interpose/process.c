@@ -31,6 +31,7 @@ struct process {
 
 static struct process *process;
 bool rec_use_tsc = true;
+bool rec_off; /* for good: no socket was named, or the collector is gone */
 
 void *rec_pages(size_t bytes)
 {
@@ -235,13 +236,19 @@ static bool socket_ready(void)
 
 /* ---- what others ask for ---------------------------------------------------- */
 
+void rec_stop(void)
+{
+	process->state = PROCESS_OFF;
+	rec_off = true;
+}
+
 static void start(void)
 {
 	if (process->state != PROCESS_NEW)
 		return;
 	process->token = (uint32_t)(rec_clock() * 2654435761u) ^ (uint32_t)(uintptr_t)&process;
 	if (!greet()) {
-		process->state = PROCESS_OFF;
+		rec_stop();
 		return;
 	}
 	rec_use_tsc = process->session->tsc_hz != 0;
@@ -260,11 +267,6 @@ struct ring_session *rec_session(void)
 		pthread_mutex_unlock(&process->lock);
 	}
 	return process->state == PROCESS_RECORDED ? process->session : NULL;
-}
-
-void rec_stop(void)
-{
-	process->state = PROCESS_OFF;
 }
 
 bool rec_collector_lives(void)

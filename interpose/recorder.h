@@ -30,6 +30,7 @@
  * use. */
 struct ring_session *rec_session(void);
 bool rec_collector_lives(void);
+extern bool rec_off;
 /* Recording is over for this process: all calls pass through from now on. */
 void rec_stop(void);
 /* Gives the collector a ring. The descriptor stays the caller's. */

@@ -60,8 +60,9 @@ static bool file_size_allowed(uint64_t bytes)
 
 static struct ring_header *make_ring(uint64_t bytes)
 {
-	int memfd =
-		file_size_allowed(RING_DATA_OFFSET + bytes) ? old_memfd_create("cutrace-ring", MFD_CLOEXEC) : -1;
+	int memfd = file_size_allowed(RING_DATA_OFFSET + bytes)
+			    ? old_memfd_create("cutrace-ring", MFD_CLOEXEC)
+			    : -1;
 	struct ring_header *h = NULL;
 
 	if (memfd < 0)
@@ -239,8 +240,14 @@ static bool wait_room(struct rec_thread *t, uint64_t bytes)
 struct rec_thread *rec_make_room(uint64_t bytes)
 {
 	struct rec_thread *t = rec_self;
-	int saved = errno;
+	int saved;
 	bool ok;
+
+	if (REC_LIKELY(rec_off)) {
+		rec_self = NULL;
+		return NULL;
+	}
+	saved = errno;
 
 	if (t && !t->ring) /* wiped by a fork */
 		rec_threads_forget();
