@@ -117,7 +117,7 @@ static bool issue_placed(struct engine *e, struct call *c, uint64_t address)
  * them, an allocation that is never freed does. */
 static void space(struct engine *e)
 {
-	uint64_t unused;
+	uint64_t unused = 0;
 
 	if (e->pass != 2 || e->drv.ext || e->spaced)
 		return;
