@@ -8,7 +8,7 @@ set -eu
 
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-work=$build/tests/nvidia
+work=$build/tests/nvidia/round_trip
 rm -rf "$work"
 mkdir -p "$work"
 sh "$here/pack.sh" "$build" "$work/packed"
