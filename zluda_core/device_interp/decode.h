@@ -82,7 +82,7 @@ struct exec_set {
 		exec_transcend_##v, exec_half_##v, exec_cvt_##v, exec_mem_##v;
 DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
-extern const struct exec_family exec_atomic, exec_warp, exec_control;
+extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_mma;
 
 const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 

@@ -9,13 +9,14 @@
 
 #include "zluda_core/device_interp/decode.h"
 
+#define NFAMILIES 12
 #define FAMILIES(v)                                                                                     \
 	{                                                                                               \
 		&exec_int_##v, &exec_bits_##v, &exec_compare_##v, &exec_float_##v, &exec_transcend_##v, \
 			&exec_half_##v, &exec_cvt_##v, &exec_mem_##v, &exec_atomic, &exec_warp,         \
-			&exec_control                                                                   \
+			&exec_control, &exec_mma                                                        \
 	}
-static const struct exec_family *const families[2][11] = {FAMILIES(base), FAMILIES(v3)};
+static const struct exec_family *const families[2][NFAMILIES] = {FAMILIES(base), FAMILIES(v3)};
 
 static struct exec_set sets[2];
 static bool have_v3;
@@ -25,7 +26,7 @@ static void build_set(struct exec_set *set, const struct exec_family *const *f)
 {
 	uint32_t n = 0, fill[PTX_NOPS];
 
-	for (unsigned k = 0; k < 11; k++) {
+	for (unsigned k = 0; k < NFAMILIES; k++) {
 		n += f[k]->n;
 		for (uint32_t r = 0; r < f[k]->n; r++)
 			set->start[f[k]->rows[r].op + 1]++;
@@ -36,7 +37,7 @@ static void build_set(struct exec_set *set, const struct exec_family *const *f)
 	if (!set->rows)
 		return;
 	memcpy(fill, set->start, sizeof(fill));
-	for (unsigned k = 0; k < 11; k++)
+	for (unsigned k = 0; k < NFAMILIES; k++)
 		for (uint32_t r = 0; r < f[k]->n; r++)
 			set->rows[fill[f[k]->rows[r].op]++] = &f[k]->rows[r];
 }
