@@ -76,7 +76,7 @@ static void listen_to_driver(void)
 	    REAL(cuGetExportTable)((const void **)&x, &uuid) != CUDA_SUCCESS || !x)
 		return;
 	if (x->size >= offsetof(struct cutrace_extension, set_message_sink) + sizeof(x->set_message_sink))
-		x->set_message_sink(rec_driver_says);
+		x->set_message_sink(rec_driver_says, rec_current);
 }
 
 void rec_driver_load(void)

@@ -63,7 +63,10 @@ void options_read(void);
 /* One line on stderr, "cutrace: ..." */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_diag(const struct diag *d);
-void say_also_to(void (*fn)(const char *line)); /* every line, besides stderr */
+void say_also_to(void (*fn)(uint64_t call, const char *line), uint64_t (*source)(void)); /* besides stderr */
+/* What work that is queued now has to name as its origin in say_about, later and on another thread. */
+uint64_t say_origin(void);
+void say_about(uint64_t origin, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* With CUTRACE_VERBOSE=1 only. */
 void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -48,9 +48,10 @@ struct cutrace_extension {
 	const char *(*device_name)(void);
 	/* Whether [addr, addr + bytes) is free to be placed in. */
 	bool (*address_is_free)(uint64_t addr, uint64_t bytes);
-	/* Every line that the library writes to stderr is also given to fn, on the thread that says it. NULL:
-	 * nobody. */
-	void (*set_message_sink)(void (*fn)(const char *line));
+	/* Every line that the library writes to stderr is also given to fn, on the thread that says it, with the
+	 * call that it is about: what `source` returned when that call was made (asynchronous work fails later and
+	 * elsewhere), or 0 for the call that is being made. NULL: nobody. */
+	void (*set_message_sink)(void (*fn)(uint64_t call, const char *line), uint64_t (*source)(void));
 	/* What kernels print goes to fn (at the calls that flush it) instead of stdout. NULL: stdout again.
 	 */
 	void (*set_print_sink)(void (*fn)(const char *text, size_t bytes));

@@ -11,6 +11,7 @@ struct launch_op {
 	struct op op;
 	struct function *function;
 	struct dev_launch launch;
+	uint64_t origin; /* say_origin() of the call */
 	uint8_t params[];
 };
 
@@ -26,7 +27,8 @@ static CUresult run_launch(struct op *op)
 	r = result_of_fault(fault.kind == DEV_FAULT_NONE ? DEV_FAULT_INTERNAL : fault.kind);
 	context_set_error(ctx, r, &fault);
 	print_flush_try(); /* what the kernel printed comes before the reason */
-	say("%s", fault.message[0] ? fault.message : "a kernel failed for a reason the device did not give");
+	say_about(l->origin, "%s",
+		  fault.message[0] ? fault.message : "a kernel failed for a reason the device did not give");
 	return r;
 }
 
@@ -158,6 +160,7 @@ static CUresult launch(const struct launch_request *req)
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	l->function = f;
+	l->origin = say_origin();
 	l->launch = (struct dev_launch){.kernel = f->dev,
 					.shared_bytes = req->shared,
 					.cooperative = req->cooperative,

@@ -18,16 +18,25 @@ struct options options;
 extern char **environ;
 
 /* The recorder's: what is said is a row of the trace, too. */
-static void (*_Atomic sink)(const char *line);
+static void (*_Atomic sink)(uint64_t call, const char *line);
+static uint64_t (*_Atomic source_of)(void);
 
-void say_also_to(void (*fn)(const char *line))
+void say_also_to(void (*fn)(uint64_t call, const char *line), uint64_t (*source)(void))
 {
+	atomic_store(&source_of, fn ? source : NULL);
 	atomic_store(&sink, fn);
 }
 
-static void say_v(const char *fmt, va_list ap)
+uint64_t say_origin(void)
 {
-	void (*also)(const char *line) = atomic_load(&sink);
+	uint64_t (*source)(void) = atomic_load(&source_of);
+
+	return source ? source() : 0;
+}
+
+static void say_v(uint64_t origin, const char *fmt, va_list ap)
+{
+	void (*also)(uint64_t call, const char *line) = atomic_load(&sink);
 	char line[1200];
 	int n = snprintf(line, sizeof(line), "cutrace: ");
 	int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
@@ -39,7 +48,7 @@ static void say_v(const char *fmt, va_list ap)
 	fwrite(line, 1, len + 1, stderr); /* one write: lines of threads stay whole */
 	line[len] = '\0';
 	if (also)
-		also(line);
+		also(origin, line);
 }
 
 void say(const char *fmt, ...)
@@ -47,7 +56,16 @@ void say(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say_v(fmt, ap);
+	say_v(0, fmt, ap);
+	va_end(ap);
+}
+
+void say_about(uint64_t origin, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_v(origin, fmt, ap);
 	va_end(ap);
 }
 
@@ -58,7 +76,7 @@ void say_verbose(const char *fmt, ...)
 	if (!options.verbose)
 		return;
 	va_start(ap, fmt);
-	say_v(fmt, ap);
+	say_v(0, fmt, ap);
 	va_end(ap);
 }
 
