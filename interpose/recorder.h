@@ -51,7 +51,7 @@ struct rec_thread *rec_own_begin(void);
 void rec_own_end(struct rec_thread *t);
 bool rec_own(void);
 /* A line that the driver wrote to stderr, in the trace. */
-void rec_driver_says(const char *line);
+void rec_driver_says(uint64_t call, const char *line);
 
 /* ---- driver.c ------------------------------------------------------------- */
 

@@ -284,7 +284,7 @@ bool rec_own(void)
 }
 
 /* What the driver says during a call of the recorder's own concerns the program all the same. */
-void rec_driver_says(const char *line)
+void rec_driver_says(uint64_t call, const char *line)
 {
 	unsigned depth = own_depth;
 
@@ -293,7 +293,7 @@ void rec_driver_says(const char *line)
 		rec_self = aside;
 	if (!strncmp(line, "cutrace: ", 9))
 		line += 9;
-	rec_diag(RING_DIAG_DRIVER | 1, rec_current(), line);
+	rec_diag(RING_DIAG_DRIVER | 1, call ? call : rec_current(), line);
 	own_depth = depth;
 	if (depth)
 		rec_self = NULL;
