@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cutrace record: starts the collector, then the program, waits for both, and ends as the program ended.
+ * cutrace record: starts the collector, then the program, waits for both, and ends as the program ended. It
+ * adopts the program's orphans (PR_SET_CHILD_SUBREAPER), so it knows whether somebody may still call the
+ * driver.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -11,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,7 +35,8 @@ struct recording {
 	char command[4096];
 	const char *device, *driver, *out_option;
 	uint32_t ring_bytes;
-	bool check, quiet;
+	bool check, quiet, no_wait;
+	uint64_t app_start; /* clock ticks since boot */
 	int listen_fd, control_fd;
 	pid_t collector, app;
 	sigset_t signals, before; /* what is waited for; the mask the program gets */
@@ -50,9 +55,14 @@ static void usage(FILE *out)
 	      "replay can\n"
 	      "                     name the first wrong kernel (slow)\n"
 	      "  --ring-kb N        size of each thread's ring, a power of two (default 2048)\n"
+	      "  --no-wait          don't wait for children of APP that have not called the driver when APP "
+	      "ends\n"
 	      "  -q, --quiet        no summary\n"
 	      "  -h, --help         this text\n\n"
-	      "Exits as APP does: with its status, or by its signal. 125: the recording could not be "
+	      "Exits as APP does: with its status, or by its signal, when APP's last child has ended; what "
+	      "APP\n"
+	      "leaves running is told after three seconds, and ^C ends the recording without it. 125: the "
+	      "recording could not be "
 	      "started,\n"
 	      "126 and 127: APP can't be executed. The trace is complete up to the last call, however APP "
 	      "ends.\n",
@@ -83,10 +93,15 @@ static int parse_ring(const char *text, uint32_t *bytes)
 static int parse(struct recording *r, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},  {"device", required_argument, NULL, 'd'},
-		{"driver", required_argument, NULL, 'D'},  {"check", no_argument, NULL, 'c'},
-		{"ring-kb", required_argument, NULL, 'r'}, {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},          {0},
+		{"output", required_argument, NULL, 'o'},
+		{"device", required_argument, NULL, 'd'},
+		{"driver", required_argument, NULL, 'D'},
+		{"check", no_argument, NULL, 'c'},
+		{"ring-kb", required_argument, NULL, 'r'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"no-wait", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int option;
 
@@ -98,6 +113,7 @@ static int parse(struct recording *r, int argc, char **argv)
 		case 'D': r->driver = optarg; break;
 		case 'c': r->check = true; break;
 		case 'q': r->quiet = true; break;
+		case 'w': r->no_wait = true; break;
 		case 'r':
 			if (parse_ring(optarg, &r->ring_bytes) == 0)
 				break;
@@ -249,9 +265,35 @@ static void block_signals(struct recording *r)
 	sigprocmask(SIG_BLOCK, &r->signals, &r->before);
 }
 
+/* Of /proc/PID/stat, behind the name in parentheses: field 4 is the parent, field 22 the time of start
+ * (proc(5)). `text` becomes "PID (NAME)". */
+static bool read_stat(const char *pid, char *text, size_t n, int *parent, uint64_t *start)
+{
+	char path[300], *end;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, text, n - 1);
+	if (fd >= 0)
+		close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	end = strrchr(text, ')');
+	if (!end || sscanf(end + 1, " %*c %d", parent) != 1)
+		return false;
+	*end++ = '\0';
+	for (int field = 3; field < 22 && end; field++)
+		end = strchr(end + 1, ' ');
+	*start = end ? strtoull(end, NULL, 10) : 0;
+	strcat(text, ")");
+	return true;
+}
+
 static int start_app(struct recording *r, char **argv, struct diag *d, int *status)
 {
-	int ends[2], error = 0;
+	char pid[16], stat_text[512];
+	int ends[2], error = 0, parent;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return diag_set(d, CUTRACE_EIO, "", "no pipe: %s", strerror(errno));
@@ -273,6 +315,8 @@ static int start_app(struct recording *r, char **argv, struct diag *d, int *stat
 		_exit(127);
 	}
 	close(ends[1]);
+	snprintf(pid, sizeof(pid), "%d", (int)r->app);
+	read_stat(pid, stat_text, sizeof(stat_text), &parent, &r->app_start);
 	if (read(ends[0], &error, sizeof(error)) == sizeof(error)) {
 		*status = error == ENOENT ? 127 : 126;
 		diag_set(d, CUTRACE_EIO, argv[0], "can't be executed: %s", strerror(error));
@@ -289,16 +333,29 @@ static void forward(const struct recording *r, const siginfo_t *info)
 		kill(r->app, info->si_signo);
 }
 
-static bool reap(struct recording *r, int *status)
+/* Everybody who has ended: the program, its orphans, or even the collector. True when the program has. */
+static bool reap(struct recording *r, int *app_status)
 {
-	pid_t pid = waitpid(r->app, status, WNOHANG | WUNTRACED);
+	bool ended = false;
+	int status;
+	pid_t pid;
 
-	if (pid == r->app && WIFSTOPPED(*status)) {
-		/* ^Z: whoever started cutrace is to see it stopped. */
-		raise(SIGSTOP);
-		return false;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			/* ^Z: whoever started cutrace is to see it stopped. */
+			if (pid == r->app)
+				raise(SIGSTOP);
+		} else if (pid == r->collector) {
+			r->collector = 0;
+		} else {
+			tell(r, COLLECTOR_EXITED, pid, status);
+			if (pid == r->app) {
+				*app_status = status;
+				ended = true;
+			}
+		}
 	}
-	return pid == r->app;
+	return ended;
 }
 
 static int wait_for_app(struct recording *r)
@@ -320,24 +377,64 @@ static int wait_for_app(struct recording *r)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-/* Other processes of the recording may outlive the program; a signal ends the wait. */
+/* Whoever was our child before the program began is none of its own. */
+static bool is_orphan(const struct recording *r, const char *pid, char *text, size_t n)
+{
+	uint64_t start;
+	int parent;
+
+	return pid[0] >= '1' && pid[0] <= '9' && atoi(pid) != r->collector &&
+	       read_stat(pid, text, n, &parent, &start) && parent == getpid() && start >= r->app_start;
+}
+
+/* A child that the program has left to us: "PID (NAME)". False when there is none. */
+static bool find_orphan(const struct recording *r, char *text, size_t n)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d)))
+		found = is_orphan(r, e->d_name, text, n);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static void say_what_is_awaited(const struct recording *r, const char *orphan)
+{
+	if (r->quiet)
+		return;
+	fputs("cutrace record: the program has ended; waiting for ", stderr);
+	if (orphan)
+		fprintf(stderr, "what it left running, such as process %s", orphan);
+	else
+		fputs("the trace to be packed", stderr);
+	fputs(" (^C ends the recording now)\n", stderr);
+}
+
+/* Other processes of the recording may outlive the program, and have yet to call the driver; a signal ends
+ * the wait. */
 static bool wait_for_collector(struct recording *r, struct collector_report *report)
 {
 	struct pollfd p = {.fd = r->control_fd, .events = POLLIN};
 	const struct timespec none = {0, 0};
-	bool said = false;
+	bool finishing = false, said = false;
+	char orphan[512];
 
-	for (int waited = 0; poll(&p, 1, 100) == 0; waited++) {
-		int signo = sigtimedwait(&r->signals, NULL, &none);
+	for (int waited = 0; poll(&p, 1, waited ? 20 : 0) == 0; waited++) {
+		int signo = sigtimedwait(&r->signals, NULL, &none), unused;
 
 		if (signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT)
 			tell(r, COLLECTOR_QUIT, 0, 0);
-		if (waited == 30 && !said && !r->quiet) {
+		reap(r, &unused);
+		if (!finishing && (r->no_wait || !find_orphan(r, orphan, sizeof(orphan)))) {
+			finishing = true;
+			tell(r, COLLECTOR_FINISH, 0, 0);
+		}
+		if (waited == 150 && !said) {
 			said = true;
-			fputs("cutrace record: the program has ended; waiting for its children, or for the "
-			      "trace to be packed (^C ends "
-			      "the recording now)\n",
-			      stderr);
+			say_what_is_awaited(r, finishing ? NULL : orphan);
 		}
 	}
 	return hear(r, report);
@@ -394,8 +491,6 @@ static int finish(struct recording *r, int status)
 {
 	struct collector_report report = {0};
 
-	tell(r, COLLECTOR_EXITED, r->app, status);
-	tell(r, COLLECTOR_FINISH, 0, 0);
 	if (!wait_for_collector(r, &report)) {
 		fprintf(stderr,
 			"cutrace record: %s: error: the collector died; the trace holds what it had "
@@ -408,7 +503,8 @@ static int finish(struct recording *r, int status)
 			diag_print(&report.error, stderr);
 		}
 	}
-	waitpid(r->collector, NULL, 0);
+	if (r->collector > 0)
+		waitpid(r->collector, NULL, 0);
 	remove_socket(r);
 	return end_like(status);
 }
@@ -442,6 +538,7 @@ int cmd_record(int argc, char **argv)
 	join_command(&r, app);
 	name_output(&r, app[0]);
 	block_signals(&r);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	status = EXIT_COULD_NOT;
 	if (open_socket(&r, &d) || start_collector(&r, &d) || start_app(&r, app, &d, &status))
 		return abandon(&r, &d, status);

@@ -26,6 +26,7 @@ struct process {
 	int fd;
 	ino_t inode; /* of the socket: the program may have closed our descriptor and got the number again */
 	uint32_t token;
+	pid_t parent; /* as of the beginning: who adopts an orphan is not its parent */
 	_Atomic uint64_t unique;
 };
 
@@ -57,8 +58,10 @@ uint64_t rec_clock(void)
 /* In a forked child. Also for kernels without MADV_WIPEONFORK. */
 static void after_fork(void)
 {
-	if (process)
+	if (process) {
 		memset(process, 0, sizeof(*process));
+		process->parent = getppid();
+	}
 	rec_threads_forget();
 }
 
@@ -67,8 +70,10 @@ __attribute__((constructor)) static void process_init(void)
 	int saved = errno;
 
 	process = rec_pages(sizeof(*process));
-	if (process)
+	if (process) {
 		madvise(process, sizeof(*process), MADV_WIPEONFORK);
+		process->parent = getppid();
+	}
 	pthread_atfork(NULL, NULL, after_fork);
 	rec_driver_load();
 	errno = saved;
@@ -122,7 +127,7 @@ static void fill_hello(struct ring_hello *h)
 	h->m = (struct ring_message){RING_MSG_HELLO, sizeof(*h)};
 	h->version = RING_VERSION;
 	h->pid = (uint32_t)getpid();
-	h->ppid = (uint32_t)getppid();
+	h->ppid = (uint32_t)(process->parent ? process->parent : getppid());
 	h->token = process->token;
 	n = readlink("/proc/self/exe", h->text, 1000);
 	used = (n > 0 ? (size_t)n : 0) + 1;

@@ -88,6 +88,11 @@ void rec_payload(const struct rec_payload *p, const void *data);
 void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total, unsigned flags,
 		       const void *data, size_t bytes);
 void rec_unavailable(const struct rec_payload *p, const char *why);
+/* Bytes that will come later, from another thread (staging.c): says so before they can come. Returns their id.
+ */
+uint64_t rec_announce(const struct rec_payload *p);
+void rec_announced_unavailable(const struct rec_payload *p, uint64_t id, const char *why);
+void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context);
 void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,
 		       bool known);
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name);
@@ -104,8 +109,9 @@ struct rec_hook {
 void rec_hooks_install(void);
 void rec_check_hooks_install(void); /* --check only */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_check_hooks[],
-	rec_proc_hooks[];
-extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks;
+	rec_proc_hooks[], rec_stream_hooks[];
+extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks,
+	rec_nstream_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
 {

@@ -85,8 +85,8 @@ void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total,
 	do {
 		size_t n = bytes - done < max ? bytes - done : max;
 		bool first = done == 0, last = done + n == bytes;
-		unsigned f =
-			(first ? flags & RING_PAYLOAD_FIRST : 0) | (last ? flags & RING_PAYLOAD_LAST : 0);
+		unsigned f = (flags & RING_PAYLOAD_STAGED) | (first ? flags & RING_PAYLOAD_FIRST : 0) |
+			     (last ? flags & RING_PAYLOAD_LAST : 0);
 		struct ring_payload *r = begin_payload(t, p, id, total, f, n);
 
 		if (!r)
@@ -152,13 +152,46 @@ void rec_payload(const struct rec_payload *p, const void *data)
 		payload_long_rows(p, &g, id, total);
 }
 
-void rec_unavailable(const struct rec_payload *p, const char *why)
+static void say_unavailable(const struct rec_payload *p, uint64_t id, unsigned flags, const char *why)
 {
 	struct rec_payload q = *p;
 
 	q.kind = RING_UNAVAILABLE;
-	rec_payload_piece(&q, rec_unique(), strlen(why), RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, why,
+	rec_payload_piece(&q, id, strlen(why), flags | RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, why,
 			  strlen(why));
+}
+
+void rec_unavailable(const struct rec_payload *p, const char *why)
+{
+	say_unavailable(p, rec_unique(), 0, why);
+}
+
+uint64_t rec_announce(const struct rec_payload *p)
+{
+	struct rec_payload q = *p;
+	uint64_t id = rec_unique();
+
+	q.kind = RING_ANNOUNCED;
+	rec_payload_piece(&q, id, 0, 0, "", 0);
+	return id;
+}
+
+void rec_announced_unavailable(const struct rec_payload *p, uint64_t id, const char *why)
+{
+	say_unavailable(p, id, RING_PAYLOAD_STAGED, why);
+}
+
+void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context)
+{
+	struct rec_thread *t = rec_thread_get();
+	struct ring_stream *s = t ? begin(t, sizeof(*s), RING_STREAM, 0) : NULL;
+
+	if (!s)
+		return;
+	s->seq = seq;
+	s->stream = stream;
+	s->context = context;
+	rec_commit(t, sizeof(*s));
 }
 
 void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* One page, shared by all processes of a recording; made by the collector. */
@@ -66,6 +66,7 @@ enum ring_kind {
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
+	RING_STREAM, /* the context of a stream that the call around made */
 };
 
 /* Every record begins so. `bytes` includes this header and is a multiple of 8. */
@@ -102,8 +103,11 @@ struct ring_memory {
 	uint8_t blocks[];
 };
 
-enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE };
-enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2 };
+/* RING_ANNOUNCED: the bytes are to come from a thread of the driver's, under the same id and with
+ * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is unavailable.
+ */
+enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED };
+enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2, RING_PAYLOAD_STAGED = 4 };
 struct ring_payload {
 	struct ring_record r; /* flags: enum ring_payload_flag */
 	uint64_t seq;         /* call it belongs to; may be another thread's (asynchronous copies) */
@@ -136,6 +140,11 @@ struct ring_kernel {
 	struct ring_record r;
 	uint64_t function, module; /* handles; module may be a library's */
 	char name[];
+};
+
+struct ring_stream {
+	struct ring_record r;
+	uint64_t seq, stream, context;
 };
 
 struct ring_hash {

@@ -3,7 +3,8 @@
  * staging: the bytes of asynchronous copies with pinned memory. Behind the program's copy, on the same
  * stream, the recorder enqueues a copy of the same device range into pinned memory of its own and a host
  * function that puts the bytes into the ring of the driver's thread. Work on a stream runs in order, so one
- * staging buffer serves all pieces of a copy.
+ * staging buffer serves all pieces of a copy. Each copy is announced first: a stream that faults never comes
+ * to the host function, and then the trace says so.
  */
 #include "interpose/recorder.h"
 
@@ -146,7 +147,7 @@ static bool stage_piece(const struct rec_payload *p, struct stage *s, CUdevicept
 		return false;
 	*j = (struct job){
 		.p = *p, .id = id, .total = bytes, .bytes = n, .stage = s, .last = done + n == bytes};
-	j->flags = (done ? 0 : RING_PAYLOAD_FIRST) | (j->last ? RING_PAYLOAD_LAST : 0);
+	j->flags = RING_PAYLOAD_STAGED | (done ? 0 : RING_PAYLOAD_FIRST) | (j->last ? RING_PAYLOAD_LAST : 0);
 	if (ON_STREAM(cuMemcpyDtoHAsync_v2, per_thread)(s->host, device + done, n, stream) == CUDA_SUCCESS &&
 	    enqueue_publish(j, stream, per_thread))
 		return true;
@@ -155,12 +156,14 @@ static bool stage_piece(const struct rec_payload *p, struct stage *s, CUdevicept
 	return false;
 }
 
+static const char not_enqueued[] = "the copy behind the program's own could not be enqueued";
+
 void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t bytes, CUstream stream,
 		      bool per_thread)
 {
+	uint64_t id = rec_announce(p);
 	struct rec_thread *t = rec_own_begin();
 	struct stage *s = bytes ? get_stage(STAGE_BYTES) : NULL;
-	uint64_t id = rec_unique();
 	size_t done = 0;
 
 	while (s && done < bytes && stage_piece(p, s, device, done, bytes, id, stream, per_thread))
@@ -170,10 +173,13 @@ void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t by
 		put_stage(s);
 	rec_own_end(t);
 	if (done < bytes)
-		rec_unavailable(p, "the copy behind the program's own could not be enqueued");
+		rec_announced_unavailable(p, id, not_enqueued);
+	else if (!bytes)
+		rec_payload_piece(p, id, 0, RING_PAYLOAD_STAGED | RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, "",
+				  0);
 }
 
-static bool stage_all(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, struct stage *s,
+static bool stage_all(const struct rec_payload *p, uint64_t id, const CUDA_MEMCPY3D *copy, struct stage *s,
 		      CUstream stream, bool per_thread)
 {
 	CUDA_MEMCPY3D m = *copy;
@@ -182,9 +188,8 @@ static bool stage_all(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, st
 
 	if (!j)
 		return false;
-	*j = (struct job){
-		.p = *p, .id = rec_unique(), .total = bytes, .bytes = bytes, .stage = s, .last = true};
-	j->flags = RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST;
+	*j = (struct job){.p = *p, .id = id, .total = bytes, .bytes = bytes, .stage = s, .last = true};
+	j->flags = RING_PAYLOAD_STAGED | RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST;
 	m.dstMemoryType = CU_MEMORYTYPE_HOST;
 	m.dstHost = s->host;
 	m.dstDevice = 0;
@@ -205,18 +210,20 @@ void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstre
 	size_t bytes = p->width * p->height * p->depth;
 	struct rec_thread *t;
 	struct stage *s;
+	uint64_t id;
 	bool ok;
 
 	if (bytes > STAGE_MAX) {
 		rec_unavailable(p, "an asynchronous pitched copy of more than 256 MiB with pinned memory");
 		return;
 	}
+	id = rec_announce(p);
 	t = rec_own_begin();
 	s = get_stage(bytes);
-	ok = s && stage_all(p, copy, s, stream, per_thread);
+	ok = s && stage_all(p, id, copy, s, stream, per_thread);
 	if (s && !ok)
 		put_stage(s);
 	rec_own_end(t);
 	if (!ok)
-		rec_unavailable(p, "the copy behind the program's own could not be enqueued");
+		rec_announced_unavailable(p, id, not_enqueued);
 }

@@ -461,7 +461,8 @@ void clients_free(struct collector *c)
 
 		c->processes = p->next;
 		end_process(c, p, NULL);
-		object_map_free(&p->objects);
+		events_run(c, UINT64_MAX);
+		derive_forget(c, p);
 		for (unsigned i = 0; i < p->nfunctions; i++)
 			free(p->functions[i].name);
 		free(p->functions);

@@ -113,8 +113,13 @@ static void unmap_memory(struct collector *c, struct event *e)
 static void make_context(struct collector *c, struct event *e)
 {
 	const struct rule *r = e->rule;
+	uint64_t device = (uint32_t)e->args[r->a];
 	struct version *v;
 
+	if (r->b && device < MAX_DEVICES) {
+		e->process->primary[device].handle = e->outs[0];
+		e->process->primary[device].references++;
+	}
 	/* Retaining a primary context again gives the same handle. */
 	if (object_at(&e->process->objects, OBJECT_CONTEXT, e->outs[0], e->key))
 		return;
@@ -126,36 +131,83 @@ static void make_context(struct collector *c, struct event *e)
 				     e->seq, 0);
 }
 
-static void end_context(struct collector *c, struct event *e)
-{
-	struct version *v = object_at(&e->process->objects, OBJECT_CONTEXT, e->args[0], e->key);
-
-	if (!v)
-		return;
-	v->destroyed = e->key;
-	if (c->w)
-		trace_writer_context(c->w, e->process->row.id, e->args[0], (int)v->bytes, false, 0, e->seq);
-}
-
 static void make_stream(struct collector *c, struct event *e)
 {
 	const struct rule *r = e->rule;
+	struct version *v = object_add(&e->process->objects, OBJECT_STREAM, e->outs[0], e->key);
 
-	object_add(&e->process->objects, OBJECT_STREAM, e->outs[0], e->key);
+	if (v)
+		v->bytes = e->context;
 	if (c->w)
-		trace_writer_stream(c->w, e->process->row.id, e->outs[0], 0, (uint32_t)e->args[r->a],
+		trace_writer_stream(c->w, e->process->row.id, e->outs[0], e->context, (uint32_t)e->args[r->a],
 				    r->b >= 0 ? (int)(int64_t)e->args[r->b] : 0, e->seq, 0);
+}
+
+static void stream_ended(struct collector *c, struct event *e, uint64_t handle, struct version *v)
+{
+	v->destroyed = e->key;
+	if (c->w)
+		trace_writer_stream(c->w, e->process->row.id, handle, 0, 0, 0, 0, e->seq);
 }
 
 static void end_stream(struct collector *c, struct event *e)
 {
 	struct version *v = object_at(&e->process->objects, OBJECT_STREAM, e->args[0], e->key);
 
+	if (v)
+		stream_ended(c, e, e->args[0], v);
+}
+
+struct context_ending {
+	struct collector *c;
+	struct event *e;
+	uint64_t context;
+};
+
+static void end_stream_of(void *ctx, uint64_t handle, struct version *v)
+{
+	struct context_ending *x = ctx;
+
+	if (v->bytes == x->context)
+		stream_ended(x->c, x->e, handle, v);
+}
+
+/* A context takes its streams with it. */
+static void context_ended(struct collector *c, struct event *e, uint64_t handle)
+{
+	struct context_ending x = {c, e, handle};
+	struct version *v = object_at(&e->process->objects, OBJECT_CONTEXT, handle, e->key);
+
 	if (!v)
 		return;
+	object_each(&e->process->objects, OBJECT_STREAM, 0, UINT64_MAX, e->key, end_stream_of, &x);
 	v->destroyed = e->key;
 	if (c->w)
-		trace_writer_stream(c->w, e->process->row.id, e->args[0], 0, 0, 0, 0, e->seq);
+		trace_writer_context(c->w, e->process->row.id, handle, (int)v->bytes, false, 0, e->seq);
+}
+
+static void end_context(struct collector *c, struct event *e)
+{
+	context_ended(c, e, e->args[0]);
+}
+
+/* CUDA driver API, "Primary Context Management": destroyed by the last release. */
+static void release_primary(struct collector *c, struct event *e)
+{
+	uint64_t device = (uint32_t)e->args[0];
+	__typeof__(&e->process->primary[0]) p = &e->process->primary[device % MAX_DEVICES];
+
+	if (device < MAX_DEVICES && p->references && --p->references == 0)
+		context_ended(c, e, p->handle);
+}
+
+/* Destroyed at once, whoever holds it; the references stay, the next to retain it makes it again. */
+static void reset_primary(struct collector *c, struct event *e)
+{
+	uint64_t device = (uint32_t)e->args[0];
+
+	if (device < MAX_DEVICES)
+		context_ended(c, e, e->process->primary[device].handle);
 }
 
 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75, _MINOR = 76 */
@@ -196,7 +248,7 @@ static struct module *new_module(struct collector *c, struct event *e, uint64_t 
 	}
 	m->is_library = is_library;
 	m->parent = parent;
-	m->image = e->image;
+	m->image = image_hold(e->image);
 	if (m->image) {
 		image_choose(c, m->image, e->process->cc);
 		row.image = image_buffer(m->image);
@@ -231,17 +283,76 @@ static void library_module(struct collector *c, struct event *e)
 		new_module(c, e, e->outs[0], false, library);
 }
 
+/* ---- the end of modules: nothing may point to them or their kernels afterwards */
+
+struct unloading {
+	struct collector *c;
+	uint64_t seq; /* of the call; 0: the process has ended */
+	const struct module *module;
+};
+
+static bool is_kernel_of(void *ctx, void *object)
+{
+	const struct unloading *x = ctx;
+
+	return ((const struct kernel *)object)->owner == x->module;
+}
+
+static void end_module(const struct unloading *x, uint64_t row_id)
+{
+	struct trace_module row = {.id = row_id, .destroyed = x->seq};
+
+	if (x->c->w && row_id && x->seq)
+		trace_writer_module(x->c->w, &row);
+}
+
+/* Frees the modules that a library had in contexts: they have no kernels of their own. */
+static bool is_module_of(void *ctx, void *object)
+{
+	const struct unloading *x = ctx;
+	struct module *m = object;
+
+	if (m->parent != x->module)
+		return false;
+	end_module(x, m->row);
+	module_free(x->c, m);
+	return true;
+}
+
 static void unload(struct collector *c, struct event *e)
 {
-	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[0], e->key);
-	struct trace_module row = {.destroyed = e->seq};
+	struct object_map *map = &e->process->objects;
+	struct version *v = object_at(map, OBJECT_MODULE, e->args[0], e->key);
+	struct module *m = v ? v->object : NULL;
+	struct unloading x = {c, e->seq, m};
 
 	if (!v)
 		return;
 	v->destroyed = e->key;
-	row.id = v->row;
-	if (c->w && row.id)
-		trace_writer_module(c->w, &row);
+	v->object = NULL;
+	end_module(&x, v->row);
+	if (!m)
+		return;
+	object_clear(map, OBJECT_KERNEL, e->key, is_kernel_of, &x);
+	object_clear(map, OBJECT_MODULE, e->key, is_module_of, &x);
+	module_free(c, m);
+}
+
+static bool free_module(void *ctx, void *object)
+{
+	struct unloading *x = ctx;
+
+	module_free(x->c, object);
+	return true;
+}
+
+void derive_forget(struct collector *c, struct process *p)
+{
+	struct unloading x = {.c = c};
+
+	object_clear(&p->objects, OBJECT_MODULE, 0, free_module, &x);
+	object_map_free(&p->objects);
+	p->forgotten = true;
 }
 
 /* A variable of a module counts from when the program asks for it, once. Not every program asks for its size.
@@ -349,14 +460,22 @@ static const struct rule rules[] = {
 	{F(cuMemUnmap), unmap_memory, true, 0, 0, 0, NULL, -1},
 
 	/* a: the device's parameter, b: primary */
+	{F(cuCtxCreate), make_context, false, 0, 2, 0, NULL, -1},
 	{F(cuCtxCreate_v2), make_context, false, 0, 2, 0, NULL, -1},
 	{F(cuCtxCreate_v3), make_context, false, 0, 4, 0, NULL, -1},
 	{F(cuCtxCreate_v4), make_context, false, 0, 3, 0, NULL, -1},
 	{F(cuDevicePrimaryCtxRetain), make_context, false, 0, 1, 1, NULL, -1},
+	{F(cuDevicePrimaryCtxRelease), release_primary, true, 0, 0, 0, NULL, -1},
+	{F(cuDevicePrimaryCtxRelease_v2), release_primary, true, 0, 0, 0, NULL, -1},
+	{F(cuDevicePrimaryCtxReset), reset_primary, true, 0, 0, 0, NULL, -1},
+	{F(cuDevicePrimaryCtxReset_v2), reset_primary, true, 0, 0, 0, NULL, -1},
+	{F(cuCtxDestroy), end_context, true, 0, 0, 0, NULL, -1},
 	{F(cuCtxDestroy_v2), end_context, true, 0, 0, 0, NULL, -1},
 	/* a: flags, b: priority */
 	{F(cuStreamCreate), make_stream, false, 0, 1, -1, NULL, -1},
 	{F(cuStreamCreateWithPriority), make_stream, false, 0, 1, 2, NULL, -1},
+	{F(cuGreenCtxStreamCreate), make_stream, false, 0, 2, 3, NULL, -1},
+	{F(cuStreamDestroy), end_stream, true, 0, 0, 0, NULL, -1},
 	{F(cuStreamDestroy_v2), end_stream, true, 0, 0, 0, NULL, -1},
 	{F(cuDeviceGetAttribute), device_attribute, false, 0, 0, 0, NULL, -1},
 	{F(cuDriverGetVersion), driver_version, false, 0, 0, 0, NULL, -1},
@@ -410,7 +529,11 @@ void derive_exit(struct collector *c, struct ring *r, struct open_call *o)
 {
 	const struct rule *rule = rule_of(r->process, o);
 	const char *text;
-	struct event e = {.seq = o->row.id, .process = r->process, .rule = rule, .image = o->image};
+	struct event e = {.seq = o->row.id,
+			  .process = r->process,
+			  .rule = rule,
+			  .image = o->image,
+			  .context = o->context};
 
 	/* Code that went to the driver for other ends (linking), or was refused. */
 	if (o->image && (!rule || rule->run != load_module || o->row.result != 0))

@@ -143,12 +143,25 @@ static void flight(struct collector *c, struct open_call *o)
 	o->told = true;
 }
 
+static void release_image(struct collector *c, struct open_call *o)
+{
+	image_drop(c, o->image);
+	o->image = NULL;
+}
+
+/* It has no end, and none will come. */
+static void lose_call(struct collector *c, struct open_call *o)
+{
+	flight(c, o);
+	release_image(c, o);
+}
+
 static void end_thread(struct collector *c, struct ring *r)
 {
 	if (!r->has_thread)
 		return;
 	for (unsigned i = 0; i < r->thread.depth; i++)
-		flight(c, &r->thread.calls[i]);
+		lose_call(c, &r->thread.calls[i]);
 	r->thread.depth = 0;
 	write_thread(c, r, session_now(c));
 	r->has_thread = false;
@@ -184,7 +197,7 @@ static struct open_call *push_call(struct thread *t)
 	}
 	o = &t->calls[t->depth++];
 	o->memory[0].n = o->memory[1].n = 0;
-	o->image = NULL;
+	o->context = 0;
 	o->told = false;
 	o->row.nouts = 0;
 	o->row.outs_valid = 0;
@@ -238,6 +251,7 @@ static void finish_call(struct collector *c, struct ring *r, struct open_call *o
 							 o->memory[phase].n);
 	}
 	derive_exit(c, r, o);
+	release_image(c, o);
 	/* Large pieces are not kept for the next call. */
 	for (int phase = 0; phase < 2; phase++)
 		if (o->memory[phase].capacity > 65536) {
@@ -256,7 +270,7 @@ static bool on_exit_record(struct collector *c, struct ring *r, const struct rin
 		return false;
 	/* Calls that were left by longjmp or an exception have no exit. */
 	while (t->depth && (uint32_t)t->calls[t->depth - 1].row.id != e->seq)
-		flight(c, &t->calls[--t->depth]);
+		lose_call(c, &t->calls[--t->depth]);
 	if (!t->depth)
 		return false;
 	o = &t->calls[t->depth - 1];
@@ -271,7 +285,7 @@ static bool on_exit_record(struct collector *c, struct ring *r, const struct rin
 	return true;
 }
 
-static struct open_call *find_call(struct ring *r, uint64_t seq)
+struct open_call *drain_find_call(struct ring *r, uint64_t seq)
 {
 	for (unsigned i = r->thread.depth; i > 0; i--)
 		if (r->thread.calls[i - 1].row.id == seq)
@@ -281,7 +295,7 @@ static struct open_call *find_call(struct ring *r, uint64_t seq)
 
 static bool on_memory(struct ring *r, const struct ring_memory *m)
 {
-	struct open_call *o = m->r.bytes >= sizeof(*m) && m->r.flags < 2 ? find_call(r, m->seq) : NULL;
+	struct open_call *o = m->r.bytes >= sizeof(*m) && m->r.flags < 2 ? drain_find_call(r, m->seq) : NULL;
 
 	return o && bytes_append(&o->memory[m->r.flags], m->blocks, m->r.bytes - sizeof(*m));
 }
@@ -289,13 +303,22 @@ static bool on_memory(struct ring *r, const struct ring_memory *m)
 static bool on_launch(struct collector *c, struct ring *r, const struct ring_launch *l)
 {
 	struct open_call *o = l->r.bytes >= sizeof(*l) && l->param_bytes <= l->r.bytes - sizeof(*l)
-				      ? find_call(r, l->seq)
+				      ? drain_find_call(r, l->seq)
 				      : NULL;
 
 	if (!o)
 		return false;
 	derive_launch(c, r, o, l);
 	return true;
+}
+
+static bool on_stream(struct ring *r, const struct ring_stream *s)
+{
+	struct open_call *o = s->r.bytes >= sizeof(*s) ? drain_find_call(r, s->seq) : NULL;
+
+	if (o)
+		o->context = s->context;
+	return o != NULL;
 }
 
 static bool on_hash(struct collector *c, const struct ring_hash *h)
@@ -365,6 +388,7 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 	case RING_MEMORY: return on_memory(r, (const struct ring_memory *)rec);
 	case RING_PAYLOAD: return on_payload(c, r, (const struct ring_payload *)rec);
 	case RING_LAUNCH: return on_launch(c, r, (const struct ring_launch *)rec);
+	case RING_STREAM: return on_stream(r, (const struct ring_stream *)rec);
 	case RING_HASH: return on_hash(c, (const struct ring_hash *)rec);
 	case RING_FUNCTION: return on_function(c, r, (const struct ring_function *)rec);
 	case RING_DIAG: return on_diag(c, r, (const struct ring_diag *)rec);

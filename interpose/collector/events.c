@@ -36,6 +36,9 @@ bool event_add(struct collector *c, const struct event *e)
 	if (!copy)
 		return false;
 	*copy = *e;
+	image_hold(copy->image);
+	if (copy->process)
+		copy->process->nevents++;
 	copy->order = c->norder++;
 	for (i = c->nheap++; i && before(copy, c->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		c->heap[i] = c->heap[(i - 1) / 2];
@@ -66,6 +69,9 @@ void events_run(struct collector *c, uint64_t key)
 		struct event *e = pop(c);
 
 		e->run(c, e);
+		image_drop(c, e->image);
+		if (e->process)
+			e->process->nevents--;
 		free(e->text);
 		free(e);
 	}
@@ -118,6 +124,13 @@ static uint64_t watermark(struct collector *c)
 	return c->seen_base + full * 64 + (uint64_t)__builtin_ctzll(~c->seen[full]) - 1;
 }
 
+static void forget_ended(struct collector *c)
+{
+	for (struct process *p = c->processes; p; p = p->next)
+		if (p->gone && !p->nevents && !p->forgotten)
+			derive_forget(c, p);
+}
+
 void events_round(struct collector *c)
 {
 	uint64_t now_settled, newest;
@@ -139,4 +152,5 @@ void events_round(struct collector *c)
 			events_entered(c, seq);
 	}
 	c->settled = now_settled;
+	forget_ended(c);
 }

@@ -2,7 +2,7 @@
  *
  * images: what a code image says about its kernels: from PTX where there is any for analysis, else from the
  * ELF attributes of machine code (offsets and sizes only). Each image is read once, however often it is
- * loaded.
+ * loaded; those that no module uses any more are kept while they are few.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,13 @@ struct machine {
 	bool open, tried;
 };
 
+/* Of images that nobody holds. A parsed module takes a multiple of its text. */
+#define KEEP_IMAGES 8u
+#define KEEP_BYTES  (16u << 20)
+
 struct image {
 	struct image *next;
+	unsigned holders;
 	uint64_t buffer;
 	struct bytes data;
 	enum image_kind kind;
@@ -42,16 +47,106 @@ struct image {
 	struct machine *machines; /* ELF, the best one first */
 };
 
+static void image_free(struct image *i)
+{
+	for (struct text *t = i->texts, *next; t; t = next) {
+		next = t->next;
+		ptx_module_free(t->module);
+		free(t->p);
+		free(t);
+	}
+	for (struct machine *m = i->machines, *next; m; m = next) {
+		next = m->next;
+		if (m->tried)
+			cubin_close(&m->cubin);
+		free(m->p);
+		free(m);
+	}
+	free(i->data.p);
+	free(i);
+}
+
+void images_free(struct collector *c)
+{
+	while (c->images) {
+		struct image *i = c->images;
+
+		c->images = i->next;
+		image_free(i);
+	}
+}
+
+static size_t image_bytes(const struct image *i)
+{
+	size_t n = i->data.n;
+
+	for (const struct text *t = i->texts; t; t = t->next)
+		n += t->n;
+	for (const struct machine *m = i->machines; m; m = m->next)
+		n += m->n;
+	return n;
+}
+
+/* Those that were used longest ago go first. */
+static void forget_images(struct collector *c)
+{
+	struct image **at = &c->images, *i;
+	unsigned unused = 0;
+	size_t bytes = 0;
+
+	while ((i = *at)) {
+		if (!i->holders) {
+			unused++;
+			bytes += image_bytes(i);
+		}
+		if (!i->holders && (unused > KEEP_IMAGES || bytes > KEEP_BYTES)) {
+			*at = i->next;
+			image_free(i);
+		} else {
+			at = &i->next;
+		}
+	}
+}
+
+struct image *image_hold(struct image *i)
+{
+	if (i)
+		i->holders++;
+	return i;
+}
+
+void image_drop(struct collector *c, struct image *i)
+{
+	if (i && !--i->holders)
+		forget_images(c);
+}
+
+/* To the front of the list. */
+static struct image *find_image(struct collector *c, uint64_t buffer)
+{
+	struct image **at = &c->images, *i;
+
+	while (*at && (*at)->buffer != buffer)
+		at = &(*at)->next;
+	i = *at;
+	if (i) {
+		*at = i->next;
+		i->next = c->images;
+		c->images = i;
+	}
+	return i;
+}
+
 struct image *image_add(struct collector *c, uint64_t buffer, struct bytes *data)
 {
-	struct image *i;
+	struct image *i = buffer ? find_image(c, buffer) : NULL;
 
-	for (i = c->images; i; i = i->next)
-		if (buffer && i->buffer == buffer)
-			return i;
+	if (i)
+		return image_hold(i);
 	i = calloc(1, sizeof(*i));
 	if (!i)
 		return NULL;
+	i->holders = 1;
 	i->buffer = buffer;
 	i->data = *data;
 	*data = (struct bytes){0};
@@ -309,6 +404,7 @@ struct kernel *module_kernel(struct collector *c, struct module *m, const char *
 		free(k);
 		return NULL;
 	}
+	k->owner = owner;
 	k->row.module = owner->row;
 	k->row.name = k->name;
 	k->writes_unknown = true;
@@ -360,31 +456,23 @@ void kernel_answer(const struct kernel *k, struct ring_params *out)
 	}
 }
 
-static void image_free(struct image *i)
+static void kernel_free(struct kernel *k)
 {
-	for (struct text *t = i->texts, *next; t; t = next) {
-		next = t->next;
-		ptx_module_free(t->module);
-		free(t->p);
-		free(t);
+	for (unsigned i = 0; i < k->row.nparams; i++) {
+		free((char *)(uintptr_t)k->row.params[i].name);
+		free((char *)(uintptr_t)k->row.params[i].type);
 	}
-	for (struct machine *m = i->machines, *next; m; m = next) {
-		next = m->next;
-		if (m->tried)
-			cubin_close(&m->cubin);
-		free(m->p);
-		free(m);
-	}
-	free(i->data.p);
-	free(i);
+	free(k->row.params);
+	free(k->name);
+	free(k);
 }
 
-void images_free(struct collector *c)
+void module_free(struct collector *c, struct module *m)
 {
-	while (c->images) {
-		struct image *i = c->images;
-
-		c->images = i->next;
-		image_free(i);
+	for (struct kernel *k = m->kernels, *next; k; k = next) {
+		next = k->next;
+		kernel_free(k);
 	}
+	image_drop(c, m->image);
+	free(m);
 }

@@ -42,8 +42,9 @@ struct open_call {
 	struct trace_call row;
 	uint32_t func; /* id in the recorder */
 	struct bytes memory[2];
-	struct image *image;
-	bool told; /* the writer knows it is in flight */
+	struct image *image; /* held */
+	uint64_t context;    /* of the stream that the call makes */
+	bool told;           /* the writer knows it is in flight */
 };
 
 struct thread {
@@ -77,6 +78,7 @@ struct version {
 struct object_map {
 	struct object_slot *slots;
 	size_t count, capacity;
+	uint64_t newest; /* key of the youngest version */
 };
 /* What `handle` meant at `key`; NULL when nothing. */
 struct version *object_at(const struct object_map *m, enum object_kind kind, uint64_t handle, uint64_t key);
@@ -84,6 +86,9 @@ struct version *object_add(struct object_map *m, enum object_kind kind, uint64_t
 /* Every live version of a kind with low <= handle < high. */
 void object_each(struct object_map *m, enum object_kind kind, uint64_t low, uint64_t high, uint64_t key,
 		 void (*fn)(void *ctx, uint64_t handle, struct version *v), void *ctx);
+/* Ends all versions of a kind, dead ones too, whose object matches; they forget it. */
+void object_clear(struct object_map *m, enum object_kind kind, uint64_t key,
+		  bool (*match)(void *ctx, void *object), void *ctx);
 void object_map_free(struct object_map *m);
 
 /* ---- events.c: what is derived, in the order in which it happened --------------- */
@@ -100,7 +105,8 @@ struct event {
 	uint64_t args[16], outs[TRACE_MAX_OUTS];
 	uint32_t outs_valid;
 	char *text;
-	struct image *image;
+	struct image *image; /* held */
+	uint64_t context;
 	struct trace_launch launch;
 };
 bool event_add(struct collector *c, const struct event *e);
@@ -111,6 +117,8 @@ void events_round(struct collector *c);
 void events_run(struct collector *c, uint64_t key);
 
 /* ---- clients.c -------------------------------------------------------------------- */
+
+#define MAX_DEVICES 64
 
 struct function_name {
 	uint32_t id, row;
@@ -130,7 +138,14 @@ struct process {
 	struct function_name *functions;
 	unsigned nfunctions;
 	struct payload *payloads;
-	unsigned cc; /* compute capability of its device, 10 * major + minor; 0 unknown */
+	struct announced **announced; /* payloads.c */
+	struct {
+		uint64_t handle;
+		unsigned references;
+	} primary[MAX_DEVICES];
+	unsigned nevents; /* waiting */
+	bool forgotten;   /* derive_forget was here */
+	unsigned cc;      /* compute capability of its device, 10 * major + minor; 0 unknown */
 	uint64_t calls, ring_bytes, payload_bytes, payload_count, waits, waited_ns;
 };
 
@@ -155,6 +170,8 @@ void drain_process_end(struct collector *c,
 void drain_tell_flights(struct collector *c);
 struct ring *ring_map(int memfd, struct process *p);
 void ring_free(struct ring *r);
+/* The thread's call of that number, when it is between enter and exit. */
+struct open_call *drain_find_call(struct ring *r, uint64_t seq);
 /* A string or struct that the call's recorded memory has at this address; NULL when not (whole). */
 const void *memory_find(const struct bytes *m, uint64_t address, size_t bytes);
 const char *memory_string(const struct bytes *m, uint64_t address);
@@ -162,6 +179,7 @@ const char *memory_string(const struct bytes *m, uint64_t address);
 /* ---- payloads.c ------------------------------------------------------------------------ */
 
 void payload_piece(struct collector *c, struct ring *r, const struct ring_payload *p);
+/* At the end of a process: what never arrived is unavailable. */
 void payloads_abort(struct collector *c, struct process *p);
 
 /* ---- derive.c --------------------------------------------------------------------------- */
@@ -172,6 +190,8 @@ void derive_name(struct collector *c, struct process *p, uint32_t func, const ch
 void derive_kernel_name(struct collector *c, struct process *p, uint64_t seq, const struct ring_kernel *k,
 			const char *name);
 void derive_init(void);
+/* Frees what is known of a process that has ended, once nothing more is to be derived for it. */
+void derive_forget(struct collector *c, struct process *p);
 /* The kernel behind a handle at a key, or NULL. */
 struct kernel *derive_kernel(struct process *p, uint64_t handle, uint64_t key);
 
@@ -181,20 +201,25 @@ struct module {
 	uint64_t row;
 	bool is_library;
 	struct module *parent;
-	struct image *image;
+	struct image *image; /* held */
 	struct kernel *kernels;
-	struct module *next_dead;
 };
 
 struct kernel {
 	struct kernel *next;
+	const struct module *owner;
 	struct trace_kernel row;
 	bool known, writes_unknown; /* known: the parameters are */
 	char *name;
 };
 
-/* Takes over `data`. The same buffer gives the same image. */
+/* Takes over `data`. The same buffer gives the same image. Held once. */
 struct image *image_add(struct collector *c, uint64_t buffer, struct bytes *data);
+/* An image that nobody holds is kept for a while: the next load of the same code needs no parsing. NULL is
+ * allowed. */
+struct image *image_hold(struct image *i);
+void image_drop(struct collector *c, struct image *i);
+void module_free(struct collector *c, struct module *m); /* with its kernels */
 /* Writes the image's row once its process's compute capability is known (at a load). */
 void image_choose(struct collector *c, struct image *i, unsigned cc);
 uint64_t image_buffer(const struct image *i);
@@ -220,7 +245,7 @@ struct collector {
 	struct ring *rings;
 	uint32_t nthreads;
 	uint32_t *function_rows; /* by api id */
-	struct image *images;
+	struct image *images;    /* used last first */
 	/* events.c */
 	struct event **heap;
 	size_t nheap, heap_capacity;

@@ -24,16 +24,44 @@ static size_t slot_index(const struct object_map *m, enum object_kind kind, uint
 	return i;
 }
 
+/* Long dead: no record that is still to be read can mean it. */
+#define LONG_DEAD (1u << 20)
+
+static bool forgettable(const struct object_map *m, const struct object_slot *s)
+{
+	return s->newest->destroyed < m->newest && m->newest - s->newest->destroyed > LONG_DEAD;
+}
+
+static void free_versions(struct version *v)
+{
+	for (struct version *older; v; v = older) {
+		older = v->older;
+		free(v);
+	}
+}
+
+/* Handles that mean nothing any more leave when the table is full, so that it grows with what lives. */
 static bool grow(struct object_map *m)
 {
-	struct object_map bigger = {.capacity = m->capacity ? 2 * m->capacity : 256, .count = m->count};
+	struct object_map bigger = {.newest = m->newest};
+	size_t keep = 0;
 
+	for (size_t i = 0; i < m->capacity; i++)
+		keep += m->slots[i].kind && !forgettable(m, &m->slots[i]);
+	for (bigger.capacity = 256; bigger.capacity < 4 * keep; bigger.capacity *= 2)
+		;
+	bigger.count = keep;
 	bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return false;
-	for (size_t i = 0; i < m->capacity; i++)
-		if (m->slots[i].kind)
-			bigger.slots[slot_index(&bigger, m->slots[i].kind, m->slots[i].handle)] = m->slots[i];
+	for (size_t i = 0; i < m->capacity; i++) {
+		const struct object_slot *s = &m->slots[i];
+
+		if (s->kind && forgettable(m, s))
+			free_versions(s->newest);
+		else if (s->kind)
+			bigger.slots[slot_index(&bigger, s->kind, s->handle)] = *s;
+	}
 	free(m->slots);
 	*m = bigger;
 	return true;
@@ -67,6 +95,7 @@ struct version *object_add(struct object_map *m, enum object_kind kind, uint64_t
 		s->handle = handle;
 		m->count++;
 	}
+	m->newest = key > m->newest ? key : m->newest;
 	v->created = key;
 	v->destroyed = UINT64_MAX;
 	v->older = s->newest;
@@ -92,13 +121,24 @@ void object_each(struct object_map *m, enum object_kind kind, uint64_t low, uint
 	}
 }
 
+void object_clear(struct object_map *m, enum object_kind kind, uint64_t key,
+		  bool (*match)(void *ctx, void *object), void *ctx)
+{
+	for (size_t i = 0; i < m->capacity; i++) {
+		if (m->slots[i].kind != kind)
+			continue;
+		for (struct version *v = m->slots[i].newest; v; v = v->older)
+			if (v->object && match(ctx, v->object)) {
+				v->object = NULL;
+				v->destroyed = key < v->destroyed ? key : v->destroyed;
+			}
+	}
+}
+
 void object_map_free(struct object_map *m)
 {
 	for (size_t i = 0; i < m->capacity; i++)
-		for (struct version *v = m->slots[i].newest, *older; v; v = older) {
-			older = v->older;
-			free(v);
-		}
+		free_versions(m->slots[i].newest);
 	free(m->slots);
 	*m = (struct object_map){0};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * payloads: large data arrives in pieces, which may belong to a call of another thread (asynchronous copies).
+ * Those are announced in the calling thread's ring; either ring may be read first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,14 @@ struct payload {
 	struct bytes image; /* code is kept for analysis */
 };
 
+struct announced {
+	struct announced *next;
+	struct ring_payload p; /* without data */
+	bool arrived;          /* read before the announcement */
+};
+
+#define ANNOUNCED_BUCKETS 1024 /* about as many as a stream takes before it makes its program wait */
+
 static struct payload **find(struct process *p, uint64_t id)
 {
 	struct payload **at = &p->payloads;
@@ -26,6 +35,44 @@ static struct payload **find(struct process *p, uint64_t id)
 }
 
 static const char *const kinds[] = {[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image"};
+
+/* ---- announcements --------------------------------------------------------------- */
+
+static struct announced **find_announced(struct process *p, uint64_t id)
+{
+	struct announced **at;
+
+	if (!p->announced)
+		p->announced = calloc(ANNOUNCED_BUCKETS, sizeof(*p->announced));
+	if (!p->announced)
+		return NULL;
+	for (at = &p->announced[id % ANNOUNCED_BUCKETS]; *at && (*at)->p.id != id; at = &(*at)->next)
+		;
+	return at;
+}
+
+/* The second of the two removes what the first one left. */
+static void announce_or_arrive(struct process *process, const struct ring_payload *p, bool arrived)
+{
+	struct announced **at = find_announced(process, p->id), *a = at ? *at : NULL;
+
+	if (a && a->arrived != arrived) {
+		*at = a->next;
+		free(a);
+	} else if (at && !a && (a = calloc(1, sizeof(*a)))) {
+		memcpy(&a->p, p, sizeof(a->p));
+		a->arrived = arrived;
+		*at = a;
+	}
+}
+
+static void arrive(struct process *process, const struct ring_payload *p)
+{
+	if ((p->r.flags & RING_PAYLOAD_STAGED) && (p->r.flags & RING_PAYLOAD_LAST))
+		announce_or_arrive(process, p, true);
+}
+
+/* ---- pieces ---------------------------------------------------------------------- */
 
 static struct payload *begin(struct collector *c, struct process *p, uint64_t id)
 {
@@ -39,14 +86,6 @@ static struct payload *begin(struct collector *c, struct process *p, uint64_t id
 	p->payloads = y;
 	p->payload_count++;
 	return y;
-}
-
-static struct open_call *call_of(struct ring *r, uint64_t seq)
-{
-	for (unsigned i = r->thread.depth; i > 0; i--)
-		if (r->thread.calls[i - 1].row.id == seq)
-			return &r->thread.calls[i - 1];
-	return NULL;
 }
 
 static void write_row(struct collector *c, const struct ring_payload *p, const char *kind, uint64_t buffer,
@@ -85,11 +124,15 @@ static void finish(struct collector *c, struct ring *r, struct payload *y, const
 		return;
 	write_row(c, p, kinds[p->kind], buffer, NULL);
 	if (p->kind == RING_IMAGE) {
-		struct open_call *o = call_of(r, p->seq);
+		struct open_call *o = drain_find_call(r, p->seq);
 		struct image *i = image_add(c, buffer, &y->image);
 
-		if (o && i)
+		if (o) {
+			image_drop(c, o->image);
 			o->image = i;
+		} else {
+			image_drop(c, i);
+		}
 	}
 }
 
@@ -113,6 +156,11 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 	struct process *process = r->process;
 	struct payload **at, *y;
 
+	if (p->kind == RING_ANNOUNCED) {
+		announce_or_arrive(process, p, false);
+		return;
+	}
+	arrive(process, p);
 	if (p->kind == RING_UNAVAILABLE) {
 		unavailable(c, p);
 		return;
@@ -138,9 +186,25 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 	free(y);
 }
 
+static const char never_arrived[] = "the copy had not been read back from its stream when the process ended: "
+				    "the stream faulted, or was not waited for";
+
+static void abort_announced(struct collector *c, struct process *p)
+{
+	for (unsigned i = 0; p->announced && i < ANNOUNCED_BUCKETS; i++)
+		for (struct announced *a = p->announced[i], *next; a; a = next) {
+			next = a->next;
+			if (!a->arrived)
+				write_row(c, &a->p, "unavailable", 0, never_arrived);
+			free(a);
+		}
+	free(p->announced);
+	p->announced = NULL;
+}
+
 void payloads_abort(struct collector *c, struct process *p)
 {
-	(void)c;
+	abort_announced(c, p);
 	while (p->payloads) {
 		struct payload *y = p->payloads;
 

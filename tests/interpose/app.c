@@ -175,6 +175,32 @@ static int scenario_exec(void)
 	return 1;
 }
 
+/* The parent is long gone when its child first calls the driver. */
+static int leave_child(void)
+{
+	int version;
+
+	if (fork() != 0) {
+		usleep(50000);
+		return 3;
+	}
+	usleep(700000);
+	cuInit(0);
+	cuDriverGetVersion(&version);
+	_exit(6);
+}
+
+static int scenario_late_child(void)
+{
+	cuInit(0);
+	return leave_child();
+}
+
+static int scenario_late_only(void)
+{
+	return leave_child();
+}
+
 /* ---- unknown functions --------------------------------------------------------------------- */
 
 typedef double brand_new_fn(int a, double b, void *c, float d, long e1, long e2, long e3, long e4,
@@ -300,6 +326,45 @@ static int scenario_pinned(void)
 	return 0;
 }
 
+/* As many announcements as bytes, from two threads' rings. */
+static int scenario_pinned_many(void)
+{
+	CUdeviceptr dev;
+	uint64_t *stage;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, 64);
+	cuMemHostAlloc((void **)&stage, 64, 0);
+	for (uint64_t i = 0; i < 3000; i++) {
+		stage[0] = i;
+		cuMemcpyHtoDAsync_v2(dev, stage, 64, s);
+		cuStreamSynchronize(s);
+	}
+	return 0;
+}
+
+/* The stream faults before it comes to the second copy; both are enqueued by then. */
+static int scenario_faulted(void)
+{
+	unsigned char *stage;
+	CUdeviceptr dev;
+	CUfunction f;
+	CUstream s;
+	int first;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, 4096);
+	cuMemHostAlloc((void **)&stage, 4096, 0);
+	cuMemcpyDtoHAsync_v2(stage, dev, 4096, s);
+	first = cuStreamSynchronize(s);
+	cuModuleGetFunction(&f, NULL, "fault");
+	cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL);
+	cuMemcpyDtoHAsync_v2(stage, dev, 4096, s);
+	printf("%d %d\n", first, cuStreamSynchronize(s));
+	return 0;
+}
+
 static int scenario_capture(void)
 {
 	CUdeviceptr dev;
@@ -420,6 +485,58 @@ static int launches(const char *name)
 	return 0;
 }
 
+/* A kernel of args[2], machine code alone; test_launch_cubin says what its parameters are. */
+static int scenario_launch_cubin(void)
+{
+	struct {
+		int a;
+		char b[5];
+	} t = {0x11223344, "abcd"};
+	int fd = open(args[2], O_RDONLY);
+	static char image[1 << 20];
+	char c = 0x21;
+	double d = 1.5;
+	short s = 0x4243;
+	uint64_t p = 0x1122334455667788;
+	void *params[] = {&c, &d, &s, &p, &t};
+	CUmodule m;
+	CUfunction f;
+
+	if (fd < 0 || read(fd, image, sizeof(image)) <= 0)
+		return 1;
+	cuModuleLoadData(&m, image);
+	cuModuleGetFunction(&f, m, "ask_mixed");
+	cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+	return 0;
+}
+
+/* args[2] modules one after the other, each of another text that is long and has to be parsed. */
+static int scenario_reload(void)
+{
+	static char text[200000];
+	int n = atoi(args[2]);
+	CUmodule m;
+	CUfunction f;
+
+	for (int i = 0; i < n; i++) {
+		char *o = text + sprintf(text,
+					 ".version 7.0\n.target sm_80\n.address_size 64\n"
+					 ".visible .entry ask%d(.param .u64 p)\n{\n\t.reg .u64 %%rd<3>;\n"
+					 "\tld.param.u64 %%rd1, [p];\n",
+					 i);
+
+		for (int k = 0; k < 3000; k++)
+			o += sprintf(o, "\tadd.u64 %%rd1, %%rd1, %d;\n", k);
+		sprintf(o, "\tst.global.u64 [%%rd1], %%rd1;\n\tret;\n}\n");
+		cuModuleLoadData(&m, text);
+		sprintf(text + sizeof(text) - 32, "ask%d", i);
+		cuModuleGetFunction(&f, m, text + sizeof(text) - 32);
+		cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&(uint64_t){16}}, NULL);
+		cuModuleUnload(m);
+	}
+	return 0;
+}
+
 static int scenario_launch(void)
 {
 	return launches("fill");
@@ -430,52 +547,7 @@ static int scenario_launch_ask(void)
 	return launches("askfill");
 }
 
-/* ---- busy, for being killed ---------------------------------------------------------------------------- */
-
-/* args[2]: a file of 64-byte lines, one per thread: how many calls this thread has completed. */
-struct progress {
-	_Atomic uint64_t completed;
-	char pad[56];
-};
-static struct progress *progress;
-static CUcontext busy_context;
-
-static void *busy(void *arg)
-{
-	uintptr_t i = (uintptr_t)arg;
-	CUdeviceptr p;
-	char data[256];
-
-	cuCtxSetCurrent(busy_context);
-	cuMemAlloc_v2(&p, sizeof(data));
-	memset(data, (int)i, sizeof(data));
-	for (uint64_t n = 1;; n++) {
-		switch (n % 4) {
-		case 0: cuMemcpyHtoD_v2(p, data, sizeof(data)); break;
-		case 1: cuMemcpyDtoH_v2(data, p, sizeof(data)); break;
-		case 2: cuCtxSetFlags((unsigned)n); break;
-		default: cuMemsetD8_v2(p, (unsigned char)n, sizeof(data));
-		}
-		atomic_store_explicit(&progress[i].completed, n, memory_order_release);
-	}
-	return NULL;
-}
-
-static int scenario_busy(void)
-{
-	int fd = open(args[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
-	pthread_t t;
-
-	if (fd < 0 || ftruncate(fd, 4096) != 0)
-		return 1;
-	progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	cuInit(0);
-	cuCtxCreate_v2(&busy_context, 0, 0);
-	for (uintptr_t i = 1; i < 4; i++)
-		pthread_create(&t, NULL, busy, (void *)i);
-	busy(NULL);
-	return 0;
-}
+/* ---- for being killed ---------------------------------------------------------------------------- */
 
 /* In flight when it dies: the driver never returns from this. */
 static void forever(void *unused)
@@ -503,11 +575,12 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	S(calls),         S(errno),          S(closefds),      S(abort),   S(_exit),        S(segv),
-	S(term),          S(threads),        S(short_threads), S(fork),    S(exec),         S(unknown_proc),
-	S(unknown_dlsym), S(unknown_linked), S(known_proc),    S(nesting), S(export_table), S(pinned),
-	S(bad_pointers),  S(capture),        S(pitched),       S(large),   S(noise),        S(launch),
-	S(launch_ask),    S(busy),           S(stuck),
+	S(calls),         S(errno),          S(closefds),      S(abort),     S(_exit),        S(segv),
+	S(term),          S(threads),        S(short_threads), S(fork),      S(exec),         S(unknown_proc),
+	S(unknown_dlsym), S(unknown_linked), S(known_proc),    S(nesting),   S(export_table), S(pinned),
+	S(bad_pointers),  S(capture),        S(pitched),       S(large),     S(noise),        S(launch),
+	S(launch_ask),    S(stuck),          S(late_child),    S(late_only), S(pinned_many),  S(faulted),
+	S(reload),        S(launch_cubin),
 };
 
 int main(int argc, char **argv)

@@ -2,10 +2,12 @@
  *
  * However a program ends, its trace is valid, holds every call that had completed, and shows those in flight.
  */
+#include "busy.h"
 #include "harness.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KILLS    50
-#define NTHREADS 4
+#define KILLS 50
 
 static struct outcome o;
 
@@ -64,18 +65,23 @@ static void test_term(void **state)
 	check_end("term", SIGTERM, 0, "signal15");
 }
 
-static void nap_ms(long ms)
+static void nap_us(long us)
 {
-	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+	struct timespec t = {us / 1000000, us % 1000000 * 1000};
 
 	nanosleep(&t, NULL);
 }
 
-static pid_t wait_for_app(pid_t cutrace)
+static void nap_ms(long ms)
+{
+	nap_us(ms * 1000);
+}
+
+static pid_t wait_for_app(pid_t cutrace, const char *name)
 {
 	pid_t app = 0;
 
-	for (int i = 0; i < 5000 && !(app = child_named(cutrace, "interpose_app")); i++)
+	for (int i = 0; i < 5000 && !(app = child_named(cutrace, name)); i++)
 		nap_ms(1);
 	assert_true(app > 0);
 	return app;
@@ -83,17 +89,14 @@ static pid_t wait_for_app(pid_t cutrace)
 
 /* ---- kill -9 at random moments -------------------------------------------------- */
 
-struct progress {
-	_Atomic uint64_t completed;
-	char pad[56];
-};
-
-static const struct progress *map_progress(const char *path)
+static const struct busy_log *map_logs(const char *path)
 {
+	size_t bytes = BUSY_THREADS * sizeof(struct busy_log);
+
 	for (int i = 0; i < 5000; i++) {
 		int fd = open(path, O_RDONLY);
 		off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-		void *p = size >= 4096 ? mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+		void *p = size >= (off_t)bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 
 		if (fd >= 0)
 			close(fd);
@@ -105,64 +108,133 @@ static const struct progress *map_progress(const char *path)
 	return NULL;
 }
 
-/* `completed` counts those calls of a thread's loop that have returned. */
-static void check_killed(const char *path, const struct progress *p)
+static void unmap_logs(const struct busy_log *logs)
 {
-	struct trace *t = open_trace(path);
-	uint64_t total = 0;
-	int64_t in_trace, in_flight;
-
-	for (int i = 0; i < NTHREADS; i++)
-		total += atomic_load(&p[i].completed);
-	in_trace = query(t, "SELECT count(*) FROM call JOIN function f ON f.id = func WHERE t_exit IS NOT "
-			    "NULL AND f.name IN "
-			    "('cuMemcpyHtoD_v2', 'cuMemcpyDtoH_v2', 'cuCtxSetFlags', 'cuMemsetD8_v2')");
-	in_flight = query(t, "SELECT count(*) FROM call WHERE t_exit IS NULL");
-	/* A call may have ended without the program having got to counting it: one for each thread. */
-	assert_in_range(in_trace, total, total + NTHREADS);
-	assert_in_range(in_flight, 0, NTHREADS);
-	/* Killed before its first call, it is not in the trace at all. */
-	if (total)
-		assert_string_equal(query_text(t, "SELECT end_kind || end_code FROM process"), "signal9");
-	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE buffer IS NULL OR buffer NOT IN "
-				  "(SELECT id FROM buffer)"),
-			 0);
-	assert_int_equal(trace_check(t, NULL, NULL, NULL), 0);
-	trace_close(t);
+	munmap((void *)(uintptr_t)logs, BUSY_THREADS * sizeof(*logs));
 }
 
-static void kill_once(int n)
+/* The driver's own calls, if it makes any through its exports, are nested. */
+static const char calls_of_thread[] =
+	"SELECT f.name, c.result, c.a0, c.a1, c.a2, c.o0, c.t_exit, c.id FROM call c JOIN function f ON f.id "
+	"= c.func "
+	"WHERE c.thread = (SELECT id FROM thread WHERE tid = ?) AND c.parent IS NULL ORDER BY c.id";
+
+static void check_bytes(struct trace *t, uint64_t call, uint64_t first)
 {
-	const char *path = HERE "/killed.cutrace", *log = HERE "/killed.progress";
-	const struct progress *p;
+	const struct trace_payload *p;
+	uint64_t got = 0;
+	unsigned n;
+
+	p = trace_payloads(t, call, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(p->width, 256);
+	assert_int_equal(trace_buffer_bytes(t, p->buffer), 256);
+	assert_int_equal(trace_buffer_read(t, p->buffer, 0, &got, sizeof(got), NULL), 0);
+	assert_int_equal(got, first);
+}
+
+static void check_call(struct trace *t, sqlite3_stmt *row, const struct busy_entry *e)
+{
+	static const char *const names[] = BUSY_NAMES;
+
+	assert_string_equal((const char *)sqlite3_column_text(row, 0), names[e->function]);
+	assert_int_equal(sqlite3_column_type(row, 6), SQLITE_INTEGER); /* it has an end */
+	assert_int_equal(sqlite3_column_int(row, 1), e->result);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal((uint64_t)sqlite3_column_int64(row, 2 + i), e->args[i]);
+	if (e->result != 0)
+		return;
+	if (e->function == BUSY_ALLOC || e->function == BUSY_CTX_CREATE)
+		assert_int_equal((uint64_t)sqlite3_column_int64(row, 5), e->out);
+	if (e->function == BUSY_H2D || e->function == BUSY_D2H)
+		check_bytes(t, (uint64_t)sqlite3_column_int64(row, 7), e->out);
+}
+
+/* Call by call, in order: what the thread logged as completed is in the trace, and at most one call more,
+ * which it was in, or had no time to log. Returns the number of calls compared. */
+static uint64_t check_thread(struct trace *t, const struct busy_log *log)
+{
+	uint64_t completed = atomic_load(&log->completed), n = 0;
+	sqlite3_stmt *row;
+
+	assert_int_equal(sqlite3_prepare_v2(trace_db(t), calls_of_thread, -1, &row, NULL), SQLITE_OK);
+	sqlite3_bind_int64(row, 1, (int64_t)log->tid);
+	for (; sqlite3_step(row) == SQLITE_ROW; n++)
+		if (n < completed)
+			check_call(t, row, &log->entries[n]);
+	sqlite3_finalize(row);
+	assert_in_range(n, completed, completed + 1);
+	return completed;
+}
+
+static void check_dump(const char *path, int64_t calls)
+{
+	char command[1024], *argv[] = {(char *)"/bin/sh", (char *)"-c", command, NULL};
+
+	snprintf(command, sizeof(command),
+		 CUTRACE_BIN " dump --json %s >" HERE "/killed.dump && wc -l <" HERE "/killed.dump", path);
+	run(&o, argv);
+	assert_int_equal(o.status, 0);
+	assert_int_equal(atoi(o.out), calls);
+}
+
+/* Returns the number of calls compared. */
+static uint64_t check_killed(const char *path, const struct busy_log *logs)
+{
+	struct trace *t = open_trace(path);
+	uint64_t compared = 0;
+
+	for (int i = 0; i < BUSY_THREADS; i++)
+		compared += check_thread(t, &logs[i]);
+	assert_in_range(query(t, "SELECT count(*) FROM call WHERE t_exit IS NULL"), 0, BUSY_THREADS);
+	/* Killed before its first call, it is not in the trace at all. */
+	if (compared)
+		assert_string_equal(query_text(t, "SELECT end_kind || end_code FROM process"), "signal9");
+	assert_int_equal(query(t, "SELECT value FROM meta WHERE key = 'closed'"), 1);
+	assert_int_equal(trace_check(t, NULL, NULL, NULL), 0);
+	check_dump(path, query(t, "SELECT count(*) FROM call"));
+	trace_close(t);
+	return compared;
+}
+
+static uint64_t kill_once(int n)
+{
+	const char *path = HERE "/killed.cutrace", *log = HERE "/killed.log";
+	const struct busy_log *logs;
 	pid_t cutrace, app;
+	uint64_t compared;
 	int status;
 
 	unlink(log);
-	cutrace = start_record(path, APP, "busy", log, NULL);
-	app = wait_for_app(cutrace);
-	p = map_progress(log);
-	nap_ms(random() % 40 + n % 3);
+	cutrace = start_record(path, BUSY, log, NULL);
+	logs = map_logs(log);
+	app = wait_for_app(cutrace, "interpose_busy");
+	nap_us(random() % 20000 + n % 3);
 	kill(app, SIGKILL);
 	assert_int_equal(waitpid(cutrace, &status, 0), cutrace);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	check_killed(path, p);
-	munmap((void *)(uintptr_t)p, 4096);
+	compared = check_killed(path, logs);
+	unmap_logs(logs);
+	return compared;
 }
 
 static void test_kill_9(void **state)
 {
+	uint64_t compared = 0;
+
 	(void)state;
 	srandom(20240229);
 	for (int i = 0; i < KILLS; i++)
-		kill_once(i);
+		compared += kill_once(i);
+	print_message("%llu calls compared\n", (unsigned long long)compared);
+	assert_true(compared > 50 * KILLS);
 }
 
 /* A call that never returns is in the trace, without an end. */
 static void test_in_flight(void **state)
 {
 	const char *path = HERE "/stuck.cutrace";
-	pid_t cutrace = start_record(path, APP, "stuck", NULL), app = wait_for_app(cutrace);
+	pid_t cutrace = start_record(path, APP, "stuck", NULL), app = wait_for_app(cutrace, "interpose_app");
 	struct trace *t;
 	int status;
 
@@ -186,7 +258,7 @@ static void test_forwards(void **state)
 	int status;
 
 	(void)state;
-	wait_for_app(cutrace);
+	wait_for_app(cutrace, "interpose_app");
 	nap_ms(700);
 	kill(cutrace, SIGTERM);
 	waitpid(cutrace, &status, 0);
@@ -199,8 +271,8 @@ static void test_forwards(void **state)
 /* The collector dies: the program goes on, unrecorded, and ends as it would have. */
 static void test_collector_killed(void **state)
 {
-	const char *path = HERE "/orphaned.cutrace", *log = HERE "/orphaned.progress";
-	const struct progress *p;
+	const char *path = HERE "/orphaned.cutrace", *log = HERE "/orphaned.log";
+	const struct busy_log *logs;
 	pid_t cutrace, app, collector;
 	struct trace *t;
 	uint64_t before;
@@ -208,16 +280,17 @@ static void test_collector_killed(void **state)
 
 	(void)state;
 	unlink(log);
-	cutrace = start_record(path, APP, "busy", log, NULL);
-	app = wait_for_app(cutrace);
-	p = map_progress(log);
+	cutrace = start_record(path, BUSY, log, NULL);
+	logs = map_logs(log);
+	app = wait_for_app(cutrace, "interpose_busy");
 	collector = child_named(cutrace, "cutrace-collect");
 	assert_true(collector > 0);
 	kill(collector, SIGKILL);
-	nap_ms(300);
-	before = atomic_load(&p[0].completed);
-	nap_ms(300);
-	assert_true(atomic_load(&p[0].completed) > before);
+	nap_ms(30);
+	before = atomic_load(&logs[0].completed);
+	nap_ms(30);
+	assert_true(atomic_load(&logs[0].completed) > before);
+	unmap_logs(logs);
 	kill(app, SIGTERM);
 	waitpid(cutrace, &status, 0);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ void run(struct outcome *o, char *const argv[])
 {
 	int out[2], err[2];
 	size_t nout = 0, nerr = 0;
+	struct rusage usage;
 	struct pollfd p[2];
 	pid_t pid;
 
@@ -60,7 +62,8 @@ void run(struct outcome *o, char *const argv[])
 		if (p[1].revents && !take(err[0], o->err, &nerr, sizeof(o->err)))
 			p[1].fd = -1;
 	}
-	waitpid(pid, &o->status, 0);
+	wait4(pid, &o->status, 0, &usage);
+	o->max_rss_kb = usage.ru_maxrss;
 	close(out[0]);
 	close(err[0]);
 }

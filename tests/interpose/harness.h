@@ -18,7 +18,8 @@
 #include "trace/trace.h"
 
 struct outcome {
-	int status; /* as waitpid gives it */
+	int status;      /* as waitpid gives it */
+	long max_rss_kb; /* of the largest process there was */
 	char out[65536], err[65536];
 };
 
@@ -36,5 +37,6 @@ int64_t query(struct trace *t, const char *sql, ...) __attribute__((format(print
 /* One text, static storage; "" for NULL or no row. */
 const char *query_text(struct trace *t, const char *sql, ...) __attribute__((format(printf, 2, 3)));
 
-#define APP HERE "/interpose_app"
+#define APP  HERE "/interpose_app"
+#define BUSY HERE "/interpose_busy"
 #endif

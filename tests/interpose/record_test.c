@@ -5,9 +5,12 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct outcome o;
@@ -190,6 +193,49 @@ static void test_exec(void **state)
 	trace_close(t);
 }
 
+/* A child that first calls the driver long after its parent has ended is waited for. */
+static void test_late_child(void **state)
+{
+	struct trace *t = recorded("late_child", NULL);
+
+	(void)state;
+	assert_exit(3);
+	assert_int_equal(query(t, "SELECT count(*) FROM process"), 2);
+	assert_int_equal(query(t, "SELECT parent FROM process WHERE id = 2"), 1);
+	assert_string_equal(query_text(t, "SELECT end_kind || end_code FROM process WHERE id = 2"), "exit6");
+	assert_int_equal(calls_of(t, "cuDriverGetVersion"), 1);
+	assert_int_equal(query(t, "SELECT count(*) FROM call"), 3);
+	trace_close(t);
+	/* the parent never calls it */
+	t = recorded("late_only", NULL);
+	assert_exit(3);
+	assert_int_equal(query(t, "SELECT count(*) FROM process"), 1);
+	assert_int_equal(query(t, "SELECT count(*) FROM call"), 2);
+	trace_close(t);
+	/* and is not waited for when that is asked */
+	t = recorded("late_only", "--no-wait");
+	assert_exit(3);
+	assert_int_equal(query(t, "SELECT count(*) FROM call"), 0);
+	trace_close(t);
+}
+
+/* A process that was there before the program is not waited for: it would take a minute. */
+static void test_foreign_child(void **state)
+{
+	const char *command =
+		"sleep 60 >/dev/null 2>&1 & sleep 0.1; echo $! >&2; exec " CUTRACE_BIN " record -q -o " HERE
+		"/foreign.cutrace --driver " EMPTY_DRIVER " -- " APP " calls";
+	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+	time_t begin = time(NULL);
+
+	(void)state;
+	unlink(HERE "/foreign.cutrace");
+	run(&o, argv);
+	assert_exit(42);
+	assert_true(time(NULL) - begin < 30);
+	assert_int_equal(kill(atoi(o.err), SIGKILL), 0);
+}
+
 /* ---- functions that no description knows ---------------------------------------------- */
 
 /* cuBrandNewFunction(1, 2.5, pointer, 0.25f, 3, 4, 5, 6, 1000): System V puts the integers into rdi, rsi,
@@ -311,6 +357,40 @@ static void test_pinned(void **state)
 	trace_close(t);
 }
 
+/* Each copy has its bytes, in whichever order announcements and bytes were read. */
+static void test_pinned_many(void **state)
+{
+	struct trace *t = recorded("pinned_many", NULL);
+
+	(void)state;
+	assert_int_equal(query(t, "SELECT count(*) FROM payload"), 3000);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'h2d' AND buffer IS NOT NULL"),
+			 3000);
+	assert_int_equal(query(t, "SELECT count(DISTINCT buffer) FROM payload"), 3000);
+	trace_close(t);
+}
+
+/* What a stream that faulted never came to is a row that says so. */
+static void test_faulted_stream(void **state)
+{
+	struct trace *t = recorded("faulted", NULL);
+
+	(void)state;
+	assert_string_equal(o.out, "0 700\n");
+	assert_string_equal(
+		query_text(t, "SELECT group_concat(kind, ' ') FROM (SELECT kind FROM payload ORDER BY "
+			      "call)"),
+		"d2h unavailable");
+	assert_non_null(
+		strstr(query_text(t, "SELECT note FROM payload WHERE kind = 'unavailable'"), "faulted"));
+	assert_int_equal(query(t, "SELECT width FROM payload WHERE kind = 'unavailable'"), 4096);
+	assert_int_equal(
+		query(t, "SELECT f.name = 'cuMemcpyDtoHAsync_v2' FROM payload p JOIN call c ON c.id = p.call "
+			 "JOIN function f ON f.id = c.func WHERE p.kind = 'unavailable'"),
+		1);
+	trace_close(t);
+}
+
 static void test_bad_pointers(void **state)
 {
 	struct trace *t = recorded("bad_pointers", NULL);
@@ -409,6 +489,67 @@ static void test_launch_ask(void **state)
 	assert_string_equal(query_text(t, "SELECT kind FROM image"), "ptx");
 	assert_int_equal(query(t, "SELECT m.image = i.buffer FROM module m, image i"), 1);
 	trace_close(t);
+}
+
+#ifdef MIXED_CUBIN
+/* Machine code alone, and a driver that tells no layout: .nv.info does. The offsets are what the C ABI makes
+ * of (char, double, short, pointer, struct { int; char[5]; }). */
+static void test_launch_cubin(void **state)
+{
+	static const uint8_t expected[44] = {[0] = 0x21,  [14] = 0xf8, [15] = 0x3f, /* 1.5 */
+					     [16] = 0x43, [17] = 0x42, [24] = 0x88, 0x77, 0x66,        0x55,
+					     0x44,        0x33,        0x22,        0x11, [32] = 0x44, 0x33,
+					     0x22,        0x11,        'a',         'b',  'c',         'd'};
+	uint8_t got[44];
+	struct trace *t;
+
+	(void)state;
+	record(&o, HERE "/launch_cubin.cutrace", NULL, APP, "launch_cubin", MIXED_CUBIN, NULL);
+	assert_exit(0);
+	t = open_trace(HERE "/launch_cubin.cutrace");
+	assert_string_equal(query_text(t, "SELECT kind || ' ' || (ptx IS NULL) FROM image"), "cubin 1");
+	assert_string_equal(
+		query_text(t, "SELECT k.name || ' ' || k.has_ptx FROM launch l JOIN kernel k ON k.id = "
+			      "l.kernel"),
+		"ask_mixed 0");
+	assert_string_equal(query_text(t,
+				       "SELECT group_concat(offset || '+' || bytes, ' ') FROM (SELECT * FROM "
+				       "kernel_param ORDER BY idx)"),
+			    "0+1 8+8 16+2 24+8 32+12");
+	assert_int_equal(query(t, "SELECT count(*) FROM kernel_param WHERE type IS NOT NULL"), 0);
+	assert_int_equal(trace_buffer_bytes(t, (uint64_t)query(t, "SELECT params FROM launch")),
+			 sizeof(expected));
+	assert_int_equal(trace_buffer_read(t, (uint64_t)query(t, "SELECT params FROM launch"), 0, got,
+					   sizeof(got), NULL),
+			 0);
+	assert_memory_equal(got, expected, sizeof(got) - 3); /* the struct ends with padding */
+	trace_close(t);
+}
+#endif
+
+static long reload_kb(const char *modules)
+{
+	struct trace *t;
+
+	record(&o, HERE "/reload.cutrace", NULL, APP, "reload", modules, NULL);
+	assert_exit(0);
+	t = open_trace(HERE "/reload.cutrace");
+	assert_int_equal(query(t, "SELECT count(*) FROM module WHERE destroyed IS NOT NULL"), atoi(modules));
+	assert_int_equal(
+		query(t, "SELECT count(DISTINCT k.name) FROM launch l JOIN kernel k ON k.id = l.kernel"),
+		atoi(modules));
+	trace_close(t);
+	return o.max_rss_kb;
+}
+
+/* Memory does not grow with the number of modules that came and went: 300 more are 25 MB of text alone. */
+static void test_reload(void **state)
+{
+	long few = reload_kb("60"), many = reload_kb("360");
+
+	(void)state;
+	print_message("%ld KB for 60 modules, %ld for 360\n", few, many);
+	assert_true(many - few < 12000);
 }
 
 static void hash_line(const char *name, char *hash)
@@ -521,31 +662,24 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_payload_bytes),
-		cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_descriptors_closed),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_short_threads),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_unknown_proc),
-		cmocka_unit_test(test_unknown_dlsym),
-		cmocka_unit_test(test_unknown_linked),
-		cmocka_unit_test(test_known_proc),
-		cmocka_unit_test(test_nesting),
-		cmocka_unit_test(test_export_table),
-		cmocka_unit_test(test_pinned),
-		cmocka_unit_test(test_capture),
-		cmocka_unit_test(test_bad_pointers),
-		cmocka_unit_test(test_pitched),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_launch),
-		cmocka_unit_test(test_launch_ask),
-		cmocka_unit_test(test_check_written),
-		cmocka_unit_test(test_check_unknown),
-		cmocka_unit_test(test_usage),
-		cmocka_unit_test(test_refuses_foreign_file),
+		cmocka_unit_test(test_calls),          cmocka_unit_test(test_payload_bytes),
+		cmocka_unit_test(test_errno),          cmocka_unit_test(test_descriptors_closed),
+		cmocka_unit_test(test_threads),        cmocka_unit_test(test_short_threads),
+		cmocka_unit_test(test_fork),           cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_late_child),     cmocka_unit_test(test_foreign_child),
+		cmocka_unit_test(test_unknown_proc),   cmocka_unit_test(test_unknown_dlsym),
+		cmocka_unit_test(test_unknown_linked), cmocka_unit_test(test_known_proc),
+		cmocka_unit_test(test_nesting),        cmocka_unit_test(test_export_table),
+		cmocka_unit_test(test_pinned),         cmocka_unit_test(test_pinned_many),
+		cmocka_unit_test(test_faulted_stream), cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_bad_pointers),   cmocka_unit_test(test_pitched),
+		cmocka_unit_test(test_large),          cmocka_unit_test(test_launch),
+		cmocka_unit_test(test_launch_ask),     cmocka_unit_test(test_reload),
+#ifdef MIXED_CUBIN
+		cmocka_unit_test(test_launch_cubin),
+#endif
+		cmocka_unit_test(test_check_written),  cmocka_unit_test(test_check_unknown),
+		cmocka_unit_test(test_usage),          cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
 	};
 
