@@ -116,6 +116,14 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
+static int finish_output(void)
+{
+	if (fflush(stdout) == 0)
+		return EXIT_MATCH;
+	perror("cutrace: error: cannot write the output");
+	return EXIT_COULD_NOT;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -124,11 +132,11 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		print_help(stdout);
-		return fflush(stdout) == 0 ? EXIT_MATCH : EXIT_COULD_NOT;
+		return finish_output();
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("cutrace " CUTRACE_VERSION);
-		return fflush(stdout) == 0 ? EXIT_MATCH : EXIT_COULD_NOT;
+		return finish_output();
 	}
 	for (const struct command *c = commands; c->name; c++) {
 		if (strcmp(argv[1], c->name) == 0)

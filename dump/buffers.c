@@ -233,6 +233,8 @@ int dump_payload(struct trace *t, const struct dump_options *o, struct diag *d)
 
 	if (!n && trace_call_get(t, o->payload, &c))
 		return diag_set(d, CUTRACE_ENOENT, o->file, "there is no call %" PRIu64, o->payload);
+	if (!n)
+		fprintf(stderr, "call %" PRIu64 " has no buffers\n", o->payload);
 	for (i = 0; i < n && !rc; i++) {
 		payload_heading(&p[i], trace_buffer_bytes(t, p[i].buffer), o->json);
 		if (p[i].buffer)

@@ -69,6 +69,28 @@ static int print_calls(struct trace *t, const struct dump_options *o, struct dec
 	return rc;
 }
 
+/* A thread or process that isn't there is a mistake, not an empty answer. */
+static int check_numbers(struct trace *t, const struct dump_options *o, struct diag *d)
+{
+	const struct trace_process *p;
+	unsigned n, i;
+
+	if (o->thread && !trace_thread(t, o->thread)) {
+		diag_set(d, CUTRACE_EINVAL, "--thread", "%s has no thread %u", o->file, o->thread);
+		diag_hint(d, "cutrace info --all lists them");
+		return CUTRACE_EINVAL;
+	}
+	p = trace_processes(t, &n);
+	for (i = 0; o->process && i < n && p[i].id != o->process; i++)
+		;
+	if (o->process && i == n) {
+		diag_set(d, CUTRACE_EINVAL, "--process", "%s has no process %u", o->file, o->process);
+		diag_hint(d, "cutrace info --all lists them");
+		return CUTRACE_EINVAL;
+	}
+	return 0;
+}
+
 static int dump_calls(struct trace *t, const struct dump_options *o, struct diag *d)
 {
 	struct decoder *dec = decoder_new(t, o->json ? JSON_ELEMENTS : TEXT_ELEMENTS);
@@ -93,11 +115,10 @@ static int run(struct trace *t, const struct dump_options *o, struct diag *d)
 		return dump_buffer(t, o->buffer, o, d);
 	if (o->has_payload)
 		return dump_payload(t, o, d);
-	return dump_calls(t, o, d);
+	return check_numbers(t, o, d) ? CUTRACE_EINVAL : dump_calls(t, o, d);
 }
 
-/* A reader that has seen enough (head) is no error. */
-static int finish_output(const char *command)
+int dump_finish_output(const char *command)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return DUMP_OK;
@@ -121,7 +142,7 @@ int cmd_dump(int argc, char **argv)
 	}
 	if (o.help) {
 		fputs(dump_usage, stdout);
-		return finish_output("dump");
+		return dump_finish_output("dump");
 	}
 	if (trace_open(&t, o.file, &d)) {
 		diag_print(&d, stderr);
@@ -134,5 +155,5 @@ int cmd_dump(int argc, char **argv)
 		diag_print(&d, stderr);
 		return rc == CUTRACE_EINVAL ? DUMP_USAGE : DUMP_CANNOT;
 	}
-	return finish_output("dump");
+	return dump_finish_output("dump");
 }

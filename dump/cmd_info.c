@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cutrace info: two printers over the tables of info.h. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
@@ -191,12 +190,9 @@ struct info_options {
 static int parse(struct info_options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"all", no_argument, NULL, 'a'},
-		{"check", no_argument, NULL, 'c'},
-		{"finish", no_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"json", no_argument, NULL, 'j'},  {"all", no_argument, NULL, 'a'},
+		{"check", no_argument, NULL, 'c'}, {"finish", no_argument, NULL, 'f'},
+		{"help", no_argument, NULL, 'h'},  {NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -246,7 +242,7 @@ int cmd_info(int argc, char **argv)
 	}
 	if (o.help) {
 		fputs(usage, stdout);
-		return DUMP_OK;
+		return dump_finish_output("info");
 	}
 	rc = o.finish ? trace_finish(o.file, &d) : 0;
 	if (!rc)
@@ -259,5 +255,5 @@ int cmd_info(int argc, char **argv)
 		diag_print(&d, stderr);
 		return DUMP_CANNOT;
 	}
-	return fflush(stdout) && errno != EPIPE ? DUMP_CANNOT : DUMP_OK;
+	return dump_finish_output("info");
 }

@@ -14,4 +14,7 @@ int cmd_dump(int argc, char **argv);
 
 enum { DUMP_OK = 0, DUMP_USAGE = 2, DUMP_CANNOT = 125 };
 
+/* Flushes stdout; an exit status. A reader that has seen enough (head) is no error. */
+int dump_finish_output(const char *command);
+
 #endif

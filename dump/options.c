@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dump/options.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -79,8 +80,9 @@ static int parse_u64(const char *option, const char *text, uint64_t *out, struct
 {
 	char *end;
 
+	errno = 0;
 	*out = strtoull(text, &end, 0);
-	if (*text < '0' || *text > '9' || *end)
+	if (*text < '0' || *text > '9' || *end || errno)
 		return diag_set(d, CUTRACE_EINVAL, option, "'%s' is no number", text);
 	return 0;
 }
@@ -115,7 +117,11 @@ static int parse_calls(const char *text, struct dump_options *o, struct diag *d)
 	memcpy(first, text, (size_t)(dash - text));
 	if (*first && parse_u64("--calls", first, &o->first, d))
 		return CUTRACE_EINVAL;
-	return dash[1] ? parse_u64("--calls", dash + 1, &o->last, d) : 0;
+	if (dash[1] && parse_u64("--calls", dash + 1, &o->last, d))
+		return CUTRACE_EINVAL;
+	if (o->first > o->last)
+		return diag_set(d, CUTRACE_EINVAL, "--calls", "'%s' ends before it begins", text);
+	return 0;
 }
 
 static int parse_time(const char *text, struct dump_options *o, struct diag *d)
@@ -134,6 +140,8 @@ static int parse_time(const char *text, struct dump_options *o, struct diag *d)
 	if (*end || end == text || !strchr(text, '-'))
 		return diag_set(d, CUTRACE_EINVAL, "--time", "'%s' is no range of milliseconds like 10-20.5",
 				text);
+	if (o->time_from_ms > o->time_to_ms)
+		return diag_set(d, CUTRACE_EINVAL, "--time", "'%s' ends before it begins", text);
 	return 0;
 }
 
@@ -188,6 +196,27 @@ static int take(struct dump_options *o, int option, const char *arg, struct diag
 	}
 }
 
+/* No option is ignored: what has no effect on what is asked for is wrong usage. */
+static int check_combination(const struct dump_options *o, struct diag *d)
+{
+	unsigned others = (o->modules != NULL) + o->has_buffer + o->has_payload;
+	bool element = o->type || o->offset || o->count != UINT64_MAX;
+	bool calls = o->functions || o->thread || o->process || o->result != RESULT_ANY || o->has_time ||
+		     o->first || o->last != UINT64_MAX || o->launches || o->stable;
+
+	if (others > 1)
+		return diag_set(d, CUTRACE_EINVAL, "dump",
+				"--modules, --buffer and --payload exclude each other");
+	if (element && !o->has_buffer && !o->has_payload)
+		return diag_set(d, CUTRACE_EINVAL, "dump",
+				"--type, --offset and --count go with --buffer or --payload");
+	if (others && calls)
+		return diag_set(d, CUTRACE_EINVAL, "dump",
+				"--modules, --buffer and --payload show no calls: options that choose calls "
+				"don't go with them");
+	return 0;
+}
+
 int dump_options_parse(struct dump_options *o, int argc, char **argv, struct diag *d)
 {
 	int option;
@@ -208,7 +237,7 @@ int dump_options_parse(struct dump_options *o, int argc, char **argv, struct dia
 	if (optind != argc - 1)
 		return diag_set(d, CUTRACE_EINVAL, "dump", "name one trace file");
 	o->file = argv[optind];
-	return 0;
+	return check_combination(o, d);
 }
 
 bool dump_match_function(const char *globs, const char *name)

@@ -91,9 +91,7 @@ static void test_filters(void **state)
 		{"--func", "cuInit,cuEvent*", 4, "cuInit"},
 		{"--func", "cu", 0, NULL},
 		{"--thread", "2", 2, "cuStreamSynchronize"},
-		{"--thread", "3", 0, NULL},
 		{"--process", "1", 26, "cuInit"},
-		{"--process", "2", 0, NULL},
 		{"--result", "ok", 22, "cuInit"},
 		{"--result", "error", 3, "bytesize=1125899906842624"},
 		{"--result", "CUDA_ERROR_INVALID_IMAGE", 1, "cuModuleLoadDataEx"},
@@ -282,8 +280,10 @@ static void test_info(void **state)
 
 static void test_usage(void **state)
 {
-	static const char *const bad[] = {"--bogus",        "--calls=x",  "--calls=-",    "--time=1",
-					  "--result=maybe", "--thread=0", "--buffer=abc", "--func"};
+	static const char *const bad[] = {"--bogus",        "--calls=x",   "--calls=-",    "--time=1",
+					  "--result=maybe", "--thread=0",  "--buffer=abc", "--func",
+					  "--thread=3",     "--process=2", "--calls=5-2",  "--time=5-1",
+					  "--type=f32"};
 	struct captured c;
 	size_t i;
 

@@ -24,4 +24,32 @@ expect 2 "$cutrace" replya
 says err "did you mean 'replay'"
 expect 2 "$cutrace" xyzzy
 says err "unknown command 'xyzzy'"
+
+# No option is ignored, and a message says which value is wrong and what is right. Columns: option(s); what is said.
+fresh=$work/usage.trace
+expect 0 "$cutrace" record -q -o "$fresh" --device interp -- "$programs/driver_saxpy"
+while IFS='|' read -r arguments message; do
+	# shellcheck disable=SC2086 # words
+	expect 2 "$cutrace" $arguments "$fresh"
+	says err "$message"
+done <<END
+dump --calls 5-2|--calls: error: '5-2' ends before it begins
+dump --calls 99999999999999999999|--calls: .*is no number
+dump --time 5-1|--time: error: '5-1' ends before it begins
+dump --thread 9|--thread: error: .* has no thread 9
+dump --process 7|--process: error: .* has no process 7
+dump --type f32|--type, --offset and --count go with
+dump --count 3|--type, --offset and --count go with
+dump --buffer 1 --launches|show no calls
+dump --modules $work --func cuMem*|show no calls
+dump --buffer 1 --payload 4|exclude each other
+replay --ulp x|--ulp: error: 'x' is not a whole number
+replay --ulp -1|--ulp: error: '-1' is not
+replay --rtol nan|--rtol: error: 'nan' is not a number
+replay --atol -1|--atol: error: '-1' is not a number
+replay --stop-at 0|--stop-at: error: '0' is not a call
+replay --inject saxpy|--inject: error: 'saxpy' is not KERNEL
+END
+expect 0 "$cutrace" dump --payload 1 "$fresh"
+says err 'call 1 has no buffers'
 finish
