@@ -24,7 +24,8 @@ static const char help[] =
 	"Issues the calls of a trace again and compares what the device returns with what was recorded.\n\n"
 	"  --device D           run on one of our devices: interp (default)\n"
 	"  --driver PATH        run on another libcuda.so.1, e.g. NVIDIA's\n"
-	"  -o, --output FILE    keep the result database (SQLite)\n"
+	"  -o, --output FILE    keep the result database (SQLite); a file that is none is not\n"
+	"                       overwritten\n"
 	"  --ulp N              accept differences of up to N units in the last place\n"
 	"  --rtol X, --atol X   accept |got - want| <= atol + rtol * |want|\n"
 	"  --stop-at CALL       end after this call\n"
@@ -108,6 +109,19 @@ static bool inject_is_well_formed(const char *s)
 	return !*p && parts >= 2;
 }
 
+/* What each value is, for who got it wrong. */
+static const char *expected(int option)
+{
+	switch (option) {
+	case OPT_ULP: return "a whole number of units in the last place";
+	case OPT_RTOL:
+	case OPT_ATOL: return "a number that is 0 or more, like 1e-5";
+	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
+	default: return "KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]], like saxpy:31:20";
+	}
+}
+
+/* The option's name when its value is wrong, or NULL. */
 static const char *take_option(struct replay_options *o, int c, const char *arg)
 {
 	switch (c) {
@@ -145,6 +159,8 @@ static int own_driver(char *path, size_t size, struct diag *d)
 		return diag_set(d, CUTRACE_EINVAL, exe, "path too long");
 	if (access(path, R_OK))
 		return diag_set(d, CUTRACE_ENOENT, path, "our driver is not there: %s", strerror(errno));
+	if (realpath(path, exe) && strlen(exe) < size) /* without the ".." */
+		memcpy(path, exe, strlen(exe) + 1);
 	return 0;
 }
 
@@ -196,6 +212,16 @@ static void restart(void)
 	execv("/proc/self/exe", argv);
 }
 
+/* A report that can't be written is none. A reader that has seen enough (head) is no error. */
+static int finish_output(int status)
+{
+	errno = 0;
+	if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+		return status;
+	fprintf(stderr, "cutrace replay: error: the report can't be written: %s\n", strerror(errno));
+	return REPLAY_COULD_NOT;
+}
+
 int replay_run(const struct replay_options *opt)
 {
 	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
@@ -219,17 +245,21 @@ int replay_run(const struct replay_options *opt)
 		diag_print(&s.error, stderr);
 	if (s.result_is_temporary)
 		unlink(s.result_path);
-	if (fflush(stdout) && status == REPLAY_MATCH)
-		status = REPLAY_COULD_NOT;
-	return status;
+	return finish_output(status);
+}
+
+static int usage_hint(void)
+{
+	fputs("`cutrace replay --help` lists the options\n", stderr);
+	return REPLAY_USAGE;
 }
 
 static int usage(const char *fmt, const char *what)
 {
 	fputs("cutrace replay: ", stderr);
 	fprintf(stderr, fmt, what);
-	fputs("\n`cutrace replay --help` lists the options\n", stderr);
-	return REPLAY_USAGE;
+	fputc('\n', stderr);
+	return usage_hint();
 }
 
 int cmd_replay(int argc, char **argv)
@@ -243,15 +273,18 @@ int cmd_replay(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, ":o:qh", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
-			return REPLAY_MATCH;
+			return finish_output(REPLAY_MATCH);
 		}
 		if (c == '?')
 			return usage("unknown option %s", argv[optind - 1]);
 		if (c == ':')
 			return usage("%s needs a value", argv[optind - 1]);
 		bad = take_option(&o, c, optarg);
-		if (bad)
-			return usage("%s has a value that is not understood", bad);
+		if (bad) {
+			fprintf(stderr, "cutrace replay: %s: error: '%s' is not %s\n", bad, optarg,
+				expected(c));
+			return usage_hint();
+		}
 	}
 	if (optind + 1 != argc)
 		return usage(optind == argc ? "which trace?%s" : "one trace at a time%s", "");

@@ -244,6 +244,9 @@ struct verdict {
 	struct compare_result r;
 	char want[48], got[48];
 };
+/* 0 when a result may be written there: nothing, an empty file, or an earlier result. The file named is never
+ * the trace, nor anything else that the user would miss. */
+int result_check_target(const char *path, struct diag *d);
 int result_open(struct result_db **out, const char *path, bool create, struct diag *d);
 void result_close(struct result_db *db);
 void result_scope(struct result_db *db, uint32_t process, unsigned pass);
@@ -365,6 +368,7 @@ int session_run(struct session *s);
 
 /* report.c: from the result database, to stdout. Returns an enum replay_exit. */
 int report_status(struct sqlite3 *db);
+int64_t report_tolerated(struct sqlite3 *db); /* results that differ within the limits */
 void report_text(struct sqlite3 *db, FILE *out, bool verbose);
 void report_json(struct sqlite3 *db, FILE *out);
 void report_reasons(struct sqlite3 *db, FILE *out); /* why nothing can be said */

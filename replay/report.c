@@ -117,6 +117,11 @@ int report_status(sqlite3 *db)
 	return r.status;
 }
 
+int64_t report_tolerated(sqlite3 *db)
+{
+	return number(db, "SELECT count(*) FROM verdict WHERE pass = 1 AND grade = 'tolerated'");
+}
+
 static const char *status_name(int status)
 {
 	return status == REPLAY_MATCH ? "match" : status == REPLAY_DIFFERS ? "differs" : "could not verify";
@@ -217,6 +222,10 @@ static void print_summary(const struct report *r, FILE *out)
 {
 	const struct grade_counts *c = &r->copy, *h = &r->hash;
 
+	if (r->fatal && !r->launches && !c->equal && !h->equal) {
+		fputs("could not replay\n", out); /* why: among the diagnostics */
+		return;
+	}
 	fprintf(out, "%s: ", status_name(r->status));
 	print_count(out, r->launches, "launch, ", "launches, ");
 	print_count(out, c->equal + c->tolerated + c->differs, "copy compared, ", "copies compared, ");
@@ -461,6 +470,25 @@ static void print_diagnostics(sqlite3 *db, FILE *out, bool all)
 	sqlite3_finalize(st);
 }
 
+/* What could not be compared, and why; one line for each reason. */
+static void print_unverified(sqlite3 *db, FILE *out)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(db,
+			   "SELECT min(call), func, coalesce(note, 'it could not be compared'), count(*)"
+			   " FROM verdict WHERE pass = 1 AND grade = 'unverified'"
+			   " GROUP BY 3 ORDER BY min(id) LIMIT 20",
+			   -1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW) {
+		fprintf(out, "unverified: call %" PRId64 " %s: %s", integer(st, 0), text(st, 1), text(st, 2));
+		if (integer(st, 3) > 1)
+			fprintf(out, " (%" PRId64 " times)", integer(st, 3));
+		fputc('\n', out);
+	}
+	sqlite3_finalize(st);
+}
+
 static void print_faults(sqlite3 *db, FILE *out)
 {
 	sqlite3_stmt *st = NULL;
@@ -514,8 +542,12 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	if (r.nan_payload)
 		fprintf(out, "note: NaNs with other payloads in %" PRId64 " copies, taken as equal\n",
 			r.nan_payload);
+	if (r.status == REPLAY_MATCH && !number(db, "SELECT count(*) FROM verdict WHERE pass = 1"))
+		fputs("note: nothing was compared: the calls that were replayed bring no results back\n",
+		      out);
 	print_faults(db, out);
 	print_divergence(db, out);
+	print_unverified(db, out);
 	print_diagnostics(db, out, verbose);
 }
 
@@ -639,5 +671,6 @@ void report_json(sqlite3 *db, FILE *out)
 
 void report_reasons(sqlite3 *db, FILE *out)
 {
+	print_unverified(db, out);
 	print_diagnostics(db, out, false);
 }

@@ -5,10 +5,12 @@
  * ids (call, kernel, allocation, launch) are those of the trace. Addresses are recorded addresses unless
  * named live.
  */
+#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "replay/engine.h"
@@ -85,6 +87,28 @@ static int open_file(struct result_db *r, const char *path, bool create, struct 
 			 error ? error : "unknown");
 	sqlite3_free(error);
 	return rc == SQLITE_OK ? 0 : CUTRACE_EIO;
+}
+
+int result_check_target(const char *path, struct diag *d)
+{
+	uint8_t head[72] = {0};
+	struct stat st;
+	size_t n;
+	FILE *f;
+
+	if (stat(path, &st))
+		return errno == ENOENT ? 0 : diag_set(d, CUTRACE_EIO, path, "%s", strerror(errno));
+	f = S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+	n = f ? fread(head, 1, sizeof(head), f) : 0;
+	if (f)
+		fclose(f);
+	/* https://www.sqlite.org/fileformat2.html: magic at 0, application id at 68, big-endian */
+	if (f && (!n || (n == sizeof(head) && !memcmp(head, "SQLite format 3", 16) &&
+			 !memcmp(head + 68, "CURD", 4))))
+		return 0;
+	diag_set(d, CUTRACE_EINVAL, path, "this exists and is no result of a replay; it is not overwritten");
+	diag_hint(d, "-o names the file for the results, not the trace; choose another name, or remove it");
+	return CUTRACE_EINVAL;
 }
 
 int result_open(struct result_db **out, const char *path, bool create, struct diag *d)

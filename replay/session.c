@@ -303,6 +303,9 @@ static int make_result(struct session *s, const struct recorded *rec)
 	const struct compare_limits *l = &s->opt->limits;
 	int rc;
 
+	rc = result_check_target(s->result_path, &s->error);
+	if (rc)
+		return rc;
 	unlink(s->result_path);
 	rc = result_open(&db, s->result_path, true, &s->error);
 	if (rc)
@@ -436,7 +439,7 @@ static void note_injection(struct session *s)
 
 	if (result_open(&db, s->result_path, false, &d))
 		return;
-	if (report_status(result_sqlite(db)) == REPLAY_MATCH) {
+	if (report_status(result_sqlite(db)) == REPLAY_MATCH && !report_tolerated(result_sqlite(db))) {
 		snprintf(text, sizeof(text),
 			 "--inject %s changed no compared result: is there an instruction on that line, is "
 			 "it executed, and does "

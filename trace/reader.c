@@ -137,7 +137,7 @@ static int check_file(const char *path, struct diag *d)
 	ssize_t n;
 	int fd, rc;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not make us wait */
 	if (fd < 0) {
 		diag_set(d, errno == ENOENT ? CUTRACE_ENOENT : CUTRACE_EIO, path, "%s", strerror(errno));
 		return d ? d->code : CUTRACE_EIO;

@@ -39,6 +39,44 @@ expect 125 "$cutrace" replay --device no-such-device "$good"
 says err 'no-such-device'
 expect 125 "$cutrace" replay --driver "$work/absent.so" "$good"
 says err 'absent\.so'
+# What stands in for a trace must not make a command wait.
+mkfifo "$work/fifo"
+for command in info dump replay; do
+	expect 125 timeout 20 "$cutrace" "$command" "$work/fifo"
+	says err 'fifo'
+done
+# Why a result is unverified is said, by text and JSON alike, on stderr too.
+cp "$good" "$work/no_result"
+sqlite3 "$work/no_result" "UPDATE chunk SET data = zeroblob(length(data)) WHERE id IN (SELECT chunk FROM buffer_chunk
+	WHERE buffer IN (SELECT buffer FROM payload WHERE kind = 'd2h'))"
+expect 125 "$cutrace" replay "$work/no_result"
+says out '^unverified: call [0-9]+ cuMemcpyDtoH_v2: chunk [0-9]+ is damaged'
+for option in --json --quiet; do
+	expect 125 "$cutrace" replay $option "$work/no_result"
+	says err '^unverified: call [0-9]+ cuMemcpyDtoH_v2: chunk [0-9]+ is damaged'
+done
+
+# -o writes over an earlier result and over nothing else: not the trace, by whatever name, nor any other file.
+expect 0 "$cutrace" replay -o "$work/result.db" "$good"
+expect 0 "$cutrace" replay -o "$work/result.db" "$good"
+sum=$(cksum <"$good")
+ln "$good" "$work/hard"
+ln -s "$good" "$work/soft"
+for file in good.trace hard soft text foreign directory; do
+	before=$([ -d "$work/$file" ] || cksum <"$work/$file")
+	expect 125 "$cutrace" replay -o "$work/$file" "$good"
+	says err "$file: error: .*not overwritten"
+	[ "$before" = "$([ -d "$work/$file" ] || cksum <"$work/$file")" ] || fail "replay -o changed $file"
+done
+[ "$sum" = "$(cksum <"$good")" ] || fail "replay -o changed the trace"
+
+# Output that can't be written is no success, and says why.
+for command in --help --version "info --help" "info $good" "info --json $good" "dump $good" "dump --json $good" \
+	"dump --buffer 1 $good" "replay --help" "replay $good" "replay --json $good"; do
+	# shellcheck disable=SC2016,SC2086 # the first for the inner shell; $command is words
+	expect 125 sh -c '"$@" >/dev/full' sh "$cutrace" $command
+	says err 'writ.*No space left'
+done
 # The trace itself was never touched.
 expect 0 "$cutrace" replay --device interp "$good"
 finish
