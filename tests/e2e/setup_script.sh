@@ -55,4 +55,16 @@ fake id 'echo 0'
 fake apt-get 'echo "E: the mirror is on fire" >&2; exit 100'
 expect 125 env PATH="$tools" sh "$setup" build
 says err 'mirror is on fire'
+
+# A build that has nothing to do says nothing.
+fake cmake 'exit 0'
+fake ninja 'echo "ninja: no work to do."'
+copy=$work/copy
+mkdir "$copy"
+sed '/^missing_packages()/,/^}/c missing_packages() { :; }' "$setup" >"$copy/setup"
+expect 0 env PATH="$tools" sh "$copy/setup" build
+[ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "an idle build is not quiet: $(cat "$work/out" "$work/err")"
+fake ninja 'echo "[1/1] Linking"'
+expect 0 env PATH="$tools" sh "$copy/setup" build
+says out 'built .*bin/cutrace'
 finish
