@@ -177,11 +177,13 @@ static int64_t eval_operator(struct eval *x, const struct api_expr *e)
 	if (e->op == API_EXPR_OR && a)
 		return 1;
 	int64_t b = eval_node(x, e->b);
-	switch (e->op) { /* unsigned arithmetic: a program's arguments may overflow */
+	/* Unsigned arithmetic: a program's arguments may overflow. A quotient keeps its sign: a negative
+	 * length stays one. */
+	switch (e->op) {
 	case API_EXPR_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
 	case API_EXPR_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
 	case API_EXPR_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-	case API_EXPR_DIV: return b ? (int64_t)((uint64_t)a / (uint64_t)b) : 0;
+	case API_EXPR_DIV: return b > 0 ? a / b : 0;
 	case API_EXPR_MIN: return a < b ? a : b;
 	case API_EXPR_MAX: return a > b ? a : b;
 	case API_EXPR_EQ: return a == b;
@@ -210,10 +212,11 @@ static int64_t param_value(const struct eval *x, int64_t p)
 
 static int64_t eval_node(struct eval *x, int16_t expr)
 {
-	const struct api_expr *e = &api_exprs[expr];
+	const struct api_expr *e;
 	int64_t v;
 	if (expr < 0 || x->depth >= MAX_EXPR_DEPTH)
 		return 0;
+	e = &api_exprs[expr];
 	switch (e->op) {
 	case API_EXPR_CONST: return e->value;
 	case API_EXPR_FIELD: return eval_field(x->in, (unsigned)e->value, x->base);
@@ -280,11 +283,13 @@ uint64_t api_param_len(const struct api_func *f, unsigned p, const uint64_t *arg
 	if (q->len < 0 || !t)
 		return 1;
 	int64_t n = api_eval(q->len, f, args, NULL, NULL, mem);
+	if (n < 0)
+		return 0;
 	if (q->poly >= 0 && !(q->flags & API_PARAM_POLY_EACH) && t->kind != API_KIND_BYTES) {
 		bool counted = api_exprs[q->len].op != API_EXPR_CONST; /* else one value of the case's type */
 		return counted ? (uint64_t)n / (t->size ? t->size : 1) : 1;
 	}
-	return n < 0 ? 0 : (uint64_t)n;
+	return (uint64_t)n;
 }
 
 int api_out_slot(const struct api_func *f, unsigned p)
