@@ -65,7 +65,7 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-	char *p = arena_alloc(a, n + 1, 1);
+	char *p = n < SIZE_MAX ? arena_alloc(a, n + 1, 1) : NULL;
 
 	if (!p)
 		return NULL;

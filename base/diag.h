@@ -44,7 +44,7 @@ int diag_set(struct diag *d, int code, const char *where, const char *fmt, ...) 
 int diag_vset(struct diag *d, int code, const char *where, const char *fmt, va_list ap) DIAG_PRINTF(4, 0);
 /* Adds the remedy to a diag that is already set. */
 void diag_hint(struct diag *d, const char *fmt, ...) DIAG_PRINTF(2, 3);
-/* "where: error: what (hint)" and a newline. */
+/* Two lines: "where: error: what", then "  hint: ..." when there is one. */
 void diag_print(const struct diag *d, FILE *out);
 
 #endif
