@@ -133,23 +133,36 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 	return (struct copy){.host = NULL};
 }
 
+/* Blocking copies are short: their bytes are there, before the call or after it, wherever the memory is. */
+static inline bool readable(const void *host)
+{
+	int saved = errno;
+	bool ok = host && host_side_of(host) != SIDE_DEVICE;
+
+	errno = saved;
+	return ok;
+}
+
 #define SYNC_H2D(fn)                                                          \
 	static CUresult hook_##fn(CUdeviceptr dst, const void *src, size_t n) \
 	{                                                                     \
-		if (!rec_current())                                           \
-			return REAL(fn)(dst, src, n);                         \
-		struct copy c = linear(RING_H2D, 1, src, dst, n);             \
-		take_before(&c);                                              \
-		return take_after(&c, REAL(fn)(dst, src, n));                 \
+		uint64_t seq = rec_current();                                 \
+		if (REC_LIKELY(seq) && readable(src))                         \
+			rec_payload_linear(seq, RING_H2D, 1, src, dst, n);    \
+		return REAL(fn)(dst, src, n);                                 \
 	}
-#define SYNC_D2H(fn)                                                    \
-	static CUresult hook_##fn(void *dst, CUdeviceptr src, size_t n) \
-	{                                                               \
-		if (!rec_current())                                     \
-			return REAL(fn)(dst, src, n);                   \
-		struct copy c = linear(RING_D2H, 0, dst, src, n);       \
-		take_before(&c);                                        \
-		return take_after(&c, REAL(fn)(dst, src, n));           \
+#define SYNC_D2H(fn)                                                       \
+	static CUresult hook_##fn(void *dst, CUdeviceptr src, size_t n)    \
+	{                                                                  \
+		uint64_t seq = rec_current();                              \
+		bool taken = seq && readable(dst);                         \
+		CUresult r = REAL(fn)(dst, src, n);                        \
+		if (taken && r == CUDA_SUCCESS) {                          \
+			int saved = errno;                                 \
+			rec_payload_linear(seq, RING_D2H, 0, dst, src, n); \
+			errno = saved;                                     \
+		}                                                          \
+		return r;                                                  \
 	}
 #define SYNC_ANY(fn)                                                          \
 	static CUresult hook_##fn(CUdeviceptr dst, CUdeviceptr src, size_t n) \

@@ -9,7 +9,8 @@
 
 #include "zluda_core/extension.h"
 
-static void *real_of[API_ID_COUNT];
+static void *real_of[API_ID_COUNT]; /* NULL: the driver has none */
+void *rec_true_or_absent[API_ID_COUNT];
 
 struct address {
 	const void *p;
@@ -87,14 +88,11 @@ void rec_driver_load(void)
 	if (handle)
 		resolve(handle);
 	for (unsigned i = 0; i < API_ID_COUNT; i++)
+		rec_true_or_absent[i] = real_of[i] ? real_of[i] : (void *)absent;
+	for (unsigned i = 0; i < API_ID_COUNT; i++)
 		rec_real[i] = real_of[i] ? real_of[i] : naddresses ? (void *)absent : (void *)no_driver;
 	rec_hooks_install();
 	listen_to_driver();
-}
-
-void *rec_true(unsigned id)
-{
-	return real_of[id] ? real_of[id] : (void *)absent;
 }
 
 bool rec_driver_has(unsigned id)
@@ -107,9 +105,10 @@ void rec_driver_adopt(unsigned id, void *p)
 	if (real_of[id])
 		return;
 	real_of[id] = p;
+	rec_true_or_absent[id] = p;
 	rec_real[id] = p;
 	rec_hooks_install();
-	if (rec_checking())
+	if (rec_checking)
 		rec_check_hooks_install();
 }
 

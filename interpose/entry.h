@@ -137,6 +137,18 @@ static inline REC_INLINE void rec_commit(struct rec_thread *t, uint64_t bytes)
 	atomic_store_explicit(&t->ring->head, t->head, memory_order_release);
 }
 
+/* The collector has read these lines since they were written last. Fetched for writing ahead of use they cost
+ * nothing, when used they cost 15 ns a call. Written out, because compilers make a fetch for reading of
+ * __builtin_prefetch unless told of a newer processor; where PREFETCHW is unknown it does nothing (Intel SDM
+ * volume 2, PREFETCHW). */
+#ifndef REC_AHEAD
+#	define REC_AHEAD 256
+#endif
+static inline REC_INLINE void rec_fetch_ahead(const void *at)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+}
+
 static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func, uint32_t nargs)
 {
 	struct rec_thread *t = rec_self;
@@ -149,10 +161,8 @@ static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func,
 			return NULL;
 	}
 	e = (struct ring_enter *)(t->data + (t->head & t->mask));
-	/* The collector has read these lines since they were written last. Fetched for writing ahead of use
-	 * they cost nothing, when used they cost 15 ns a call. */
-	__builtin_prefetch((uint8_t *)e + 256, 1);
-	__builtin_prefetch((uint8_t *)e + 320, 1);
+	rec_fetch_ahead((uint8_t *)e + REC_AHEAD);
+	rec_fetch_ahead((uint8_t *)e + REC_AHEAD + 64);
 	f->t = t;
 	f->func = func;
 	/* Taken after the room is had, so that a number is followed by its record within nanoseconds. */

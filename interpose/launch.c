@@ -5,16 +5,13 @@
  */
 #include "interpose/recorder.h"
 
-#include <alloca.h>
 #include <errno.h>
-
-/* PTX ISA, "Parameter State Space": kernel parameters end at 32764 bytes. */
-#define PARAM_BYTES_MAX 32764u
 
 struct launch {
 	uint64_t seq, function;
 	const struct rec_layout *layout;
-	const void *params; /* packed */
+	const void *block; /* packed by the program, or */
+	void **params;     /* one by one */
 	uint32_t bytes;
 	CUstream stream;
 	bool per_thread;
@@ -34,51 +31,104 @@ static const void *extra_block(void **extra, size_t *bytes)
 		else
 			return NULL;
 	}
-	return p && *bytes <= PARAM_BYTES_MAX ? p : NULL;
+	return p && *bytes <= REC_PARAM_BYTES_MAX ? p : NULL;
 }
 
-static void pack(uint8_t *to, const struct rec_layout *l, void **params)
+/* Nearly all parameters are words. */
+static inline void copy_param(uint8_t *to, const void *from, uint32_t bytes)
 {
-	memset(to, 0, l->total);
+	if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (bytes == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, bytes);
+}
+
+static inline void pack(uint8_t *to, const struct rec_layout *l, void **params)
+{
+	static const uint64_t zero;
+
+	/* Only where there are gaps; the room for a block is a multiple of 8. */
+	for (uint32_t i = 0; l->gaps && i < l->total; i += 8)
+		memcpy(to + i, &zero, 8);
 	for (uint32_t i = 0; i < l->nparams; i++)
-		if (params[i])
-			memcpy(to + l->p[i].offset, params[i], l->p[i].bytes);
+		if (REC_LIKELY(params[i] != NULL))
+			copy_param(to + l->p[i].offset, params[i], l->p[i].bytes);
+		else
+			memset(to + l->p[i].offset, 0, l->p[i].bytes);
 }
 
-static void record(struct launch *l, const struct rec_layout *layout, const void *params, size_t bytes,
-		   bool known)
+/* Straight into the ring. */
+static inline void record(const struct launch *l, const struct rec_layout *layout, const void *block,
+			  uint32_t bytes, void **params)
 {
-	l->layout = layout;
-	l->params = params;
-	l->bytes = (uint32_t)bytes;
-	rec_launch_record(l->seq, l->function, layout ? layout->nparams : 0, params, (uint32_t)bytes, known);
+	struct rec_thread *t = rec_thread_now();
+	uint32_t size = (uint32_t)sizeof(struct ring_launch) + ((bytes + 7) & ~7u);
+	struct ring_launch *r = t ? rec_reserve(t, size) : NULL;
+
+	if (!r)
+		return;
+	/* What a launch writes beyond other calls. */
+	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 64);
+	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 128);
+	r->r = (struct ring_record){.bytes = size, .kind = RING_LAUNCH, .flags = block || params};
+	r->seq = l->seq;
+	r->function = l->function;
+	r->nparams = layout ? layout->nparams : 0;
+	r->param_bytes = bytes;
+	if (block)
+		memcpy(r->params, block, bytes);
+	else if (params)
+		pack(r->params, layout, params);
+	rec_commit(t, size);
 }
 
-/* A macro because the packed block has to live in the caller's frame until the launch has been checked. */
-#define TAKE_PARAMS(l, kernel_params, extra)                                                           \
-	do {                                                                                           \
-		const struct rec_layout *lay_ = (l)->seq ? rec_layout((l)->function, (l)->seq) : NULL; \
-		size_t n_ = 0;                                                                         \
-		const void *block_ = (l)->seq ? extra_block(extra, &n_) : NULL;                        \
-		if (block_) {                                                                          \
-			record(l, lay_, block_, n_, true);                                             \
-		} else if (lay_ && lay_->known && (lay_->nparams == 0 || (kernel_params))) {           \
-			uint8_t *packed_ = alloca(lay_->total + 8);                                    \
-			pack(packed_, lay_, kernel_params);                                            \
-			record(l, lay_, packed_, lay_->total, true);                                   \
-		} else if ((l)->seq) {                                                                 \
-			record(l, lay_, "", 0, false);                                                 \
-		}                                                                                      \
-	} while (0)
+static void *none[1];
 
-static CUresult finish(struct launch *l, CUresult r)
+static inline void take_params(struct launch *l, void **params, void **extra)
 {
+	size_t bytes = 0;
+	const struct rec_layout *layout;
+	const void *block;
+
+	if (!l->seq)
+		return;
+	l->layout = layout = rec_layout(l->function, l->seq);
+	block = REC_UNLIKELY(extra != NULL) ? extra_block(extra, &bytes) : NULL;
+	if (block) {
+		l->block = block;
+		l->bytes = (uint32_t)bytes;
+		record(l, layout, block, l->bytes, NULL);
+	} else if (layout && layout->known && (layout->nparams == 0 || params)) {
+		l->params = params ? params : none;
+		l->bytes = layout->total;
+		record(l, layout, NULL, layout->total, l->params);
+	} else {
+		record(l, layout, NULL, 0, NULL);
+	}
+}
+
+/* The program's own parameters are still there: a launch has read them, not written. */
+static void check(const struct launch *l)
+{
+	uint8_t packed[REC_PARAM_BYTES_MAX + 8];
 	int saved = errno;
 
-	if (r == CUDA_SUCCESS && l->seq && rec_checking())
-		rec_check_launch(l->seq, l->layout, l->bytes ? l->params : NULL, l->bytes, l->stream,
-				 l->per_thread);
+	if (l->params)
+		pack(packed, l->layout, l->params);
+	rec_check_launch(l->seq, l->layout,
+			 !l->bytes  ? NULL
+			 : l->block ? l->block
+				    : packed,
+			 l->bytes, l->stream, l->per_thread);
 	errno = saved;
+}
+
+static inline CUresult finish(const struct launch *l, CUresult r)
+{
+	if (REC_UNLIKELY(rec_checking) && r == CUDA_SUCCESS && l->seq)
+		check(l);
 	return r;
 }
 
@@ -91,7 +141,7 @@ static CUresult finish(struct launch *l, CUresult r)
 				   .function = (uintptr_t)f,                                                 \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
-		TAKE_PARAMS(&l, params, extra);                                                              \
+		take_params(&l, params, extra);                                                              \
 		return finish(&l, REAL(fn)(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra));       \
 	}
 #define LAUNCH_COOPERATIVE(fn, ptsz)                                                                         \
@@ -102,7 +152,7 @@ static CUresult finish(struct launch *l, CUresult r)
 				   .function = (uintptr_t)f,                                                 \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
-		TAKE_PARAMS(&l, params, NULL);                                                               \
+		take_params(&l, params, NULL);                                                               \
 		return finish(&l, REAL(fn)(f, gx, gy, gz, bx, by, bz, shared, stream, params));              \
 	}
 #define LAUNCH_EX(fn, ptsz)                                                                                \
@@ -112,7 +162,7 @@ static CUresult finish(struct launch *l, CUresult r)
 				   .function = (uintptr_t)f,                                               \
 				   .stream = config ? config->hStream : NULL,                              \
 				   .per_thread = ptsz};                                                    \
-		TAKE_PARAMS(&l, params, extra);                                                            \
+		take_params(&l, params, extra);                                                            \
 		return finish(&l, REAL(fn)(config, f, params, extra));                                     \
 	}
 
@@ -128,7 +178,7 @@ static CUresult hook_cuLaunch(CUfunction f)
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f};
 
-	TAKE_PARAMS(&l, NULL, NULL);
+	take_params(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunch)(f));
 }
 
@@ -136,7 +186,7 @@ static CUresult hook_cuLaunchGrid(CUfunction f, int w, int h)
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f};
 
-	TAKE_PARAMS(&l, NULL, NULL);
+	take_params(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunchGrid)(f, w, h));
 }
 
@@ -144,7 +194,7 @@ static CUresult hook_cuLaunchGridAsync(CUfunction f, int w, int h, CUstream stre
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f, .stream = stream};
 
-	TAKE_PARAMS(&l, NULL, NULL);
+	take_params(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunchGridAsync)(f, w, h, stream));
 }
 

@@ -96,12 +96,17 @@ static struct entry *new_entry(uint64_t function, int n)
 
 static void set_params(struct rec_layout *l, size_t (*at)[2])
 {
+	uint32_t bytes = 0;
+
 	for (uint32_t i = 0; i < l->nparams; i++) {
 		l->p[i].offset = (uint16_t)at[i][0];
 		l->p[i].bytes = (uint16_t)at[i][1];
 		if (at[i][0] + at[i][1] > l->total)
 			l->total = (uint32_t)(at[i][0] + at[i][1]);
+		bytes += (uint32_t)at[i][1];
 	}
+	l->gaps = bytes != l->total;
+	l->known = l->known && l->total <= REC_PARAM_BYTES_MAX;
 }
 
 static void set_access(struct rec_layout *l, const struct ring_params *answer)
@@ -153,7 +158,7 @@ static struct entry *learn(uint64_t function, uint64_t seq)
 	struct entry *e;
 
 	name_kernel(function);
-	if (n < 0 || rec_checking()) {
+	if (n < 0 || rec_checking) {
 		answer = rec_pages(sizeof(*answer));
 		if (answer && (!rec_ask_params(function, seq, answer) || !valid_answer(answer))) {
 			rec_pages_free(answer, sizeof(*answer));

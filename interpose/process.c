@@ -32,6 +32,7 @@ struct process {
 
 static struct process *process;
 bool rec_use_tsc = true;
+bool rec_checking;
 bool rec_off; /* for good: no socket was named, or the collector is gone */
 
 void *rec_pages(size_t bytes)
@@ -257,7 +258,8 @@ static void start(void)
 		return;
 	}
 	rec_use_tsc = process->session->tsc_hz != 0;
-	if (process->session->flags & RING_SESSION_CHECK)
+	rec_checking = process->session->flags & RING_SESSION_CHECK;
+	if (rec_checking)
 		rec_check_hooks_install();
 	process->state = PROCESS_RECORDED;
 }
@@ -318,11 +320,4 @@ bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
 uint64_t rec_unique(void)
 {
 	return 1 + atomic_fetch_add_explicit(&process->unique, 1, memory_order_relaxed);
-}
-
-bool rec_checking(void)
-{
-	struct ring_session *s = rec_session();
-
-	return s && (s->flags & RING_SESSION_CHECK);
 }

@@ -39,17 +39,39 @@ bool rec_announce_ring(int memfd);
 bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer);
 /* A counter that is unique in this process: payload ids. */
 uint64_t rec_unique(void);
-bool rec_checking(void); /* --check */
+extern bool rec_checking; /* --check */
 
 /* ---- thread.c ------------------------------------------------------------- */
 
 struct rec_thread *rec_thread_get(void);
+static inline struct rec_thread *rec_thread_now(void)
+{
+	return REC_LIKELY(rec_self != NULL) ? rec_self : rec_thread_get();
+}
 void rec_threads_forget(void); /* in a forked child */
 
 /* Around calls that the recorder itself makes into the driver: what those call is not recorded. */
-struct rec_thread *rec_own_begin(void);
-void rec_own_end(struct rec_thread *t);
-bool rec_own(void);
+extern __thread unsigned rec_own_depth __attribute__((tls_model("initial-exec")));
+/* The ring that is set aside meanwhile. */
+extern __thread struct rec_thread *rec_aside __attribute__((tls_model("initial-exec")));
+static inline struct rec_thread *rec_own_begin(void)
+{
+	struct rec_thread *t = rec_self;
+
+	if (rec_own_depth++ == 0)
+		rec_aside = t;
+	rec_self = NULL;
+	return t;
+}
+static inline void rec_own_end(struct rec_thread *t)
+{
+	rec_own_depth--;
+	rec_self = t;
+}
+static inline bool rec_own(void)
+{
+	return rec_own_depth != 0;
+}
 /* A line that the driver wrote to stderr, in the trace. */
 void rec_driver_says(uint64_t call, const char *line);
 
@@ -57,8 +79,12 @@ void rec_driver_says(uint64_t call, const char *line);
 
 /* Loads the real driver and fills rec_real[]; idempotent. */
 void rec_driver_load(void);
-/* The real driver's function, or NULL when it has none of that id. */
-void *rec_true(unsigned id);
+/* The real driver's function; when it has none, one that answers CUDA_ERROR_NOT_SUPPORTED. */
+extern void *rec_true_or_absent[];
+static inline void *rec_true(unsigned id)
+{
+	return rec_true_or_absent[id];
+}
 bool rec_driver_has(unsigned id);
 /* Which known function the driver's address `p` is: prefers one whose base name is `name`. API_NONE when
  * none. */
@@ -82,19 +108,21 @@ struct rec_payload {
 	/* layout of the source: bytes from row to row and from slice to slice; 0 = packed */
 	uint64_t pitch, slice;
 };
+/* Bytes in one row, at `host`. */
+void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,
+			uint64_t device, size_t bytes);
 /* Puts width x height x depth bytes at `data` into the ring. */
 void rec_payload(const struct rec_payload *p, const void *data);
 /* In pieces of the caller's choosing: `total` bytes in all. */
 void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total, unsigned flags,
 		       const void *data, size_t bytes);
 void rec_unavailable(const struct rec_payload *p, const char *why);
-/* Bytes that will come later, from another thread (staging.c): says so before they can come. Returns their id.
+/* Bytes that will come later, from another thread (staging.c): says so before they can come. Returns their
+ * id.
  */
 uint64_t rec_announce(const struct rec_payload *p);
 void rec_announced_unavailable(const struct rec_payload *p, uint64_t id, const char *why);
 void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context);
-void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,
-		       bool known);
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name);
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16]);
 void rec_function_record(uint32_t id, const char *name);
@@ -131,10 +159,13 @@ bool rec_capturing(CUstream stream, bool per_thread);
 /* ---- layouts.c --------------------------------------------------------------- */
 
 #define REC_MAX_PARAMS 256
+/* PTX ISA, "Parameter State Space": kernel parameters end at 32764 bytes. */
+#define REC_PARAM_BYTES_MAX 32764u
 struct rec_layout {
 	uint64_t function;
 	uint32_t nparams, total;
 	bool known, writes_known, writes_unknown;
+	bool gaps; /* bytes of the block that belong to no parameter */
 	struct {
 		uint16_t offset, bytes; /* parameter blocks end at 32764 bytes */
 		bool is_pointer, is_written;

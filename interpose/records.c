@@ -15,7 +15,7 @@ static uint64_t piece_bytes(const struct rec_thread *t)
 	return eighth > 262144 ? 262144 : eighth;
 }
 
-static void *begin(struct rec_thread *t, uint64_t bytes, uint16_t kind, uint16_t flags)
+static inline void *begin(struct rec_thread *t, uint64_t bytes, uint16_t kind, uint16_t flags)
 {
 	struct ring_record *r = rec_reserve(t, bytes);
 
@@ -31,7 +31,7 @@ static uint64_t round8(uint64_t n)
 
 void rec_diag2(int severity, uint64_t seq, const char *text, const char *name)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	size_t n = strlen(text), m = name ? strlen(name) : 0;
 	struct ring_diag *d;
 
@@ -52,8 +52,8 @@ void rec_diag(int severity, uint64_t seq, const char *text)
 	rec_diag2(severity, seq, text, NULL);
 }
 
-static struct ring_payload *begin_payload(struct rec_thread *t, const struct rec_payload *p, uint64_t id,
-					  uint64_t total, unsigned flags, size_t bytes)
+static inline struct ring_payload *begin_payload(struct rec_thread *t, const struct rec_payload *p,
+						 uint64_t id, uint64_t total, unsigned flags, size_t bytes)
 {
 	struct ring_payload *r = begin(t, sizeof(*r) + round8(bytes), RING_PAYLOAD, (uint16_t)flags);
 
@@ -76,7 +76,7 @@ static struct ring_payload *begin_payload(struct rec_thread *t, const struct rec
 void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total, unsigned flags,
 		       const void *data, size_t bytes)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	uint64_t max = t ? piece_bytes(t) : 0;
 	size_t done = 0;
 
@@ -111,7 +111,7 @@ static void gather_rows(const struct gather *g, uint8_t *to, uint64_t first, uin
 
 static void payload_rows(const struct rec_payload *p, const struct gather *g, uint64_t id, uint64_t total)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	uint64_t rows = p->height * p->depth, step = t ? piece_bytes(t) / g->row : 0;
 
 	for (uint64_t done = 0; step && done < rows; done += step) {
@@ -135,6 +135,35 @@ static void payload_long_rows(const struct rec_payload *p, const struct gather *
 		rec_payload_piece(p, id, total,
 				  (i ? 0 : RING_PAYLOAD_FIRST) | (i + 1 == rows ? RING_PAYLOAD_LAST : 0),
 				  g->base + i / g->height * g->slice + i % g->height * g->pitch, g->row);
+}
+
+/* Most copies are small and go into the ring in one piece, which needs no number to be joined by. */
+void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,
+			uint64_t device, size_t bytes)
+{
+	struct rec_thread *t = rec_thread_now();
+	struct rec_payload p = {.seq = seq,
+				.kind = kind,
+				.param = param,
+				.address = (uintptr_t)host,
+				.device_address = device,
+				.width = bytes,
+				.height = 1,
+				.depth = 1};
+	struct ring_payload *r;
+
+	if (t && bytes > piece_bytes(t)) {
+		rec_payload_piece(&p, rec_unique(), bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, host,
+				  bytes);
+		return;
+	}
+	r = t ? begin_payload(t, &p, 0, bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, bytes) : NULL;
+	if (!r)
+		return;
+	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 64);
+	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 128);
+	memcpy(r->data, host, bytes);
+	rec_commit(t, r->r.bytes);
 }
 
 void rec_payload(const struct rec_payload *p, const void *data)
@@ -183,7 +212,7 @@ void rec_announced_unavailable(const struct rec_payload *p, uint64_t id, const c
 
 void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	struct ring_stream *s = t ? begin(t, sizeof(*s), RING_STREAM, 0) : NULL;
 
 	if (!s)
@@ -194,25 +223,9 @@ void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context)
 	rec_commit(t, sizeof(*s));
 }
 
-void rec_launch_record(uint64_t seq, uint64_t function, unsigned nparams, const void *params, uint32_t bytes,
-		       bool known)
-{
-	struct rec_thread *t = rec_thread_get();
-	struct ring_launch *l = t ? begin(t, round8(sizeof(*l) + bytes), RING_LAUNCH, known) : NULL;
-
-	if (!l)
-		return;
-	l->seq = seq;
-	l->function = function;
-	l->nparams = nparams;
-	l->param_bytes = bytes;
-	memcpy(l->params, params, bytes);
-	rec_commit(t, l->r.bytes);
-}
-
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	size_t n = strlen(name);
 	struct ring_kernel *k = t && n < 8192 ? begin(t, round8(sizeof(*k) + n + 1), RING_KERNEL, 0) : NULL;
 
@@ -226,7 +239,7 @@ void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
 
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16])
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	struct ring_hash *h = t ? begin(t, sizeof(*h), RING_HASH, 0) : NULL;
 
 	if (!h)
@@ -240,7 +253,7 @@ void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t 
 
 void rec_function_record(uint32_t id, const char *name)
 {
-	struct rec_thread *t = rec_thread_get();
+	struct rec_thread *t = rec_thread_now();
 	size_t n = strlen(name);
 	struct ring_function *f = t ? begin(t, round8(sizeof(*f) + n + 1), RING_FUNCTION, 0) : NULL;
 

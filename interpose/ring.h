@@ -104,7 +104,8 @@ struct ring_memory {
 };
 
 /* RING_ANNOUNCED: the bytes are to come from a thread of the driver's, under the same id and with
- * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is unavailable.
+ * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is
+ * unavailable.
  */
 enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED };
 enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2, RING_PAYLOAD_STAGED = 4 };

@@ -16,7 +16,8 @@
 
 __thread struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 __thread uint64_t rec_scrap[REC_MAX_OUTS] __attribute__((tls_model("initial-exec")));
-static __thread unsigned own_depth __attribute__((tls_model("initial-exec")));
+__thread unsigned rec_own_depth __attribute__((tls_model("initial-exec")));
+__thread struct rec_thread *rec_aside __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rec_thread *free_rings;
@@ -175,14 +176,14 @@ struct rec_thread *rec_thread_get(void)
 
 	if (rec_self)
 		return rec_self;
-	if (own_depth || !(s = rec_session()))
+	if (rec_own_depth || !(s = rec_session()))
 		return NULL;
 	/* What is below calls nothing of the driver, but the allocator hooks of some programs do. */
-	own_depth++;
+	rec_own_depth++;
 	t = take_free_ring();
 	if (!t)
 		t = new_thread(s);
-	own_depth--;
+	rec_own_depth--;
 	if (t) {
 		atomic_store_explicit(&t->ring->closed, 0, memory_order_relaxed);
 		rec_self = t;
@@ -259,42 +260,18 @@ struct rec_thread *rec_make_room(uint64_t bytes)
 
 /* ---- own calls ------------------------------------------------------------------- */
 
-/* The ring that is set aside meanwhile. */
-static __thread struct rec_thread *aside __attribute__((tls_model("initial-exec")));
-
-struct rec_thread *rec_own_begin(void)
-{
-	struct rec_thread *t = rec_self;
-
-	if (own_depth++ == 0)
-		aside = t;
-	rec_self = NULL;
-	return t;
-}
-
-void rec_own_end(struct rec_thread *t)
-{
-	own_depth--;
-	rec_self = t;
-}
-
-bool rec_own(void)
-{
-	return own_depth != 0;
-}
-
 /* What the driver says during a call of the recorder's own concerns the program all the same. */
 void rec_driver_says(uint64_t call, const char *line)
 {
-	unsigned depth = own_depth;
+	unsigned depth = rec_own_depth;
 
-	own_depth = 0;
+	rec_own_depth = 0;
 	if (depth)
-		rec_self = aside;
+		rec_self = rec_aside;
 	if (!strncmp(line, "cutrace: ", 9))
 		line += 9;
 	rec_diag(RING_DIAG_DRIVER | 1, call ? call : rec_current(), line);
-	own_depth = depth;
+	rec_own_depth = depth;
 	if (depth)
 		rec_self = NULL;
 }

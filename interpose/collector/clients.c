@@ -28,14 +28,22 @@ int clients_watch(struct collector *c, int fd, int kind, struct process *p)
 	s->kind = (__typeof__(s->kind))kind;
 	s->fd = fd;
 	s->process = p;
-	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0)
-		return 0;
-	free(s);
-	return CUTRACE_EIO;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e) != 0) {
+		free(s);
+		return CUTRACE_EIO;
+	}
+	s->next = c->sources;
+	c->sources = s;
+	return 0;
 }
 
 static void unwatch(struct collector *c, struct source *s)
 {
+	struct source **at = &c->sources;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	close(s->fd);
 	free(s);
@@ -470,5 +478,15 @@ void clients_free(struct collector *c)
 		free((char *)(uintptr_t)p->row.cwd);
 		free((char *)(uintptr_t)p->row.argv_json);
 		free(p);
+	}
+}
+
+void clients_close(struct collector *c)
+{
+	while (c->sources) {
+		struct source *s = c->sources;
+
+		c->sources = s->next;
+		free(s); /* its descriptor ends with us */
 	}
 }

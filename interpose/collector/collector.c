@@ -200,6 +200,7 @@ static int close_all(struct collector *c, struct diag *d)
 		c->rings = r->next;
 		ring_free(r);
 	}
+	clients_close(c);
 	free(c->heap);
 	free(c->seen);
 	free(c->function_rows);

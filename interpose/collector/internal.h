@@ -154,11 +154,13 @@ struct source { /* of epoll */
 	int fd;
 	struct process *process;
 	struct source *next_of_process; /* connections */
+	struct source *next;            /* all */
 };
 
 void clients_poll(struct collector *c);
 bool clients_alive(const struct collector *c);
 void clients_free(struct collector *c);
+void clients_close(struct collector *c);
 int clients_watch(struct collector *c, int fd, int kind, struct process *p);
 
 /* ---- drain.c ------------------------------------------------------------------------ */
@@ -239,7 +241,7 @@ struct collector {
 	int session_fd, epoll_fd;
 	struct clock_map clock;
 	int64_t start_ns; /* CLOCK_MONOTONIC */
-	struct source listen_source, control_source;
+	struct source *sources;
 	struct process *processes, **last_process;
 	unsigned nprocesses;
 	struct ring *rings;
