@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Allocations come from a cursor in order of creation and go when their end has passed; in between they are
- * in two sorted arrays, by device and by host address. */
+ * in two sorted arrays, by device and by host address. An allocation lives from the end of the call that made
+ * it: until then the address may be another's, which a third call gives back meanwhile. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 struct range {
 	uint64_t base, bytes, id, destroyed;
+	uint64_t created, seen; /* by this call; the newest call when it ended */
 	uint32_t process;
 	const char *variable; /* name of a module's variable, in the arena */
 };
@@ -26,8 +28,8 @@ struct live_allocations {
 	sqlite3_stmt *cursor;
 	bool pending; /* `next` waits for its call */
 	struct range next, next_host;
-	uint64_t next_created;
 	struct ranges device, host;
+	struct ranges young_device, young_host; /* the calls that made them were under way; unsorted */
 };
 
 struct live_allocations *live_allocations_new(struct trace *t)
@@ -40,8 +42,8 @@ struct live_allocations *live_allocations_new(struct trace *t)
 	a->memory = trace_memory_new(t);
 	if (sqlite3_prepare_v2(
 		    trace_db(t),
-		    "SELECT id,process,base,bytes,host_address,created,destroyed,kind FROM allocation "
-		    "ORDER BY created,id",
+		    "SELECT id,process,base,bytes,host_address,created,destroyed,kind,"
+		    "(SELECT seq_seen FROM call WHERE call.id = created) FROM allocation ORDER BY created,id",
 		    -1, &a->cursor, NULL) != SQLITE_OK) {
 		live_allocations_free(a);
 		return NULL;
@@ -58,6 +60,8 @@ void live_allocations_free(struct live_allocations *a)
 	arena_free(&a->arena);
 	free(a->device.v);
 	free(a->host.v);
+	free(a->young_device.v);
+	free(a->young_host.v);
 	free(a);
 }
 
@@ -100,7 +104,9 @@ static bool fetch(struct live_allocations *a)
 		.process = (uint32_t)sqlite3_column_int64(a->cursor, 1),
 		.base = (uint64_t)sqlite3_column_int64(a->cursor, 2),
 		.bytes = (uint64_t)sqlite3_column_int64(a->cursor, 3),
+		.created = (uint64_t)sqlite3_column_int64(a->cursor, 5),
 		.destroyed = (uint64_t)sqlite3_column_int64(a->cursor, 6),
+		.seen = (uint64_t)sqlite3_column_int64(a->cursor, 8),
 	};
 	kind = (const char *)sqlite3_column_text(a->cursor, 7);
 	host_only = kind && (strcmp(kind, "host") == 0 || strcmp(kind, "registered") == 0);
@@ -108,9 +114,8 @@ static bool fetch(struct live_allocations *a)
 	a->next_host.base = (uint64_t)sqlite3_column_int64(a->cursor, 4);
 	if (!a->next_host.base && host_only)
 		a->next_host.base = a->next.base;
-	a->next_created = (uint64_t)sqlite3_column_int64(a->cursor, 5);
 	if (kind && (strcmp(kind, "global") == 0 || strcmp(kind, "managed") == 0))
-		a->next.variable = variable_name(a, a->next_created);
+		a->next.variable = variable_name(a, a->next.created);
 	a->pending = true;
 	return true;
 }
@@ -151,6 +156,21 @@ static void sweep(struct ranges *r, uint64_t call)
 	r->sweep_at = n * 2;
 }
 
+static bool make_room(struct ranges *r)
+{
+	size_t more = r->capacity ? r->capacity * 2 : 64;
+	struct range *p;
+
+	if (r->n < r->capacity)
+		return true;
+	p = reallocarray(r->v, more, sizeof(*p));
+	if (!p)
+		return false;
+	r->v = p;
+	r->capacity = more;
+	return true;
+}
+
 static void insert(struct ranges *r, const struct range *x, uint64_t call)
 {
 	size_t at;
@@ -158,15 +178,8 @@ static void insert(struct ranges *r, const struct range *x, uint64_t call)
 	if (!x->base || over(x, call))
 		return;
 	sweep(r, call);
-	if (r->n == r->capacity) {
-		size_t more = r->capacity ? r->capacity * 2 : 64;
-		struct range *p = reallocarray(r->v, more, sizeof(*p));
-
-		if (!p)
-			return;
-		r->v = p;
-		r->capacity = more;
-	}
+	if (!make_room(r))
+		return;
 	at = after(r, x->process, x->base);
 	if (at && r->v[at - 1].process == x->process && r->v[at - 1].base == x->base) {
 		r->v[at - 1] = *x; /* the older one must have ended */
@@ -177,26 +190,61 @@ static void insert(struct ranges *r, const struct range *x, uint64_t call)
 	r->n++;
 }
 
+/* Moves those whose calls have ended. */
+static void grow_up(struct ranges *young, struct ranges *r, uint64_t call)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < young->n; i++)
+		if (young->v[i].seen < call)
+			insert(r, &young->v[i], call);
+		else
+			young->v[n++] = young->v[i];
+	young->n = n;
+}
+
+static void take_in(struct ranges *young, struct ranges *r, const struct range *x, uint64_t call)
+{
+	if (x->seen <= x->created || x->seen < call)
+		insert(r, x, call);
+	else if (x->base && make_room(young))
+		young->v[young->n++] = *x;
+}
+
 static void advance(struct live_allocations *a, uint64_t call)
 {
-	while (fetch(a) && a->next_created <= call) {
-		insert(&a->device, &a->next, call);
-		insert(&a->host, &a->next_host, call);
+	grow_up(&a->young_device, &a->device, call);
+	grow_up(&a->young_host, &a->host, call);
+	while (fetch(a) && a->next.created <= call) {
+		take_in(&a->young_device, &a->device, &a->next, call);
+		take_in(&a->young_host, &a->host, &a->next_host, call);
 		a->pending = false;
 	}
+}
+
+static bool holds(const struct range *r, uint32_t process, uint64_t address)
+{
+	return r->process == process && address - r->base < (r->bytes ? r->bytes : 1);
 }
 
 uint64_t live_allocation_at(struct live_allocations *a, uint32_t process, uint64_t address, bool host,
 			    uint64_t call, uint64_t *offset, const char **variable)
 {
 	struct ranges *r = host ? &a->host : &a->device;
+	const struct ranges *young = host ? &a->young_host : &a->young_device;
 	size_t i;
 
 	advance(a, call);
+	for (i = 0; i < young->n; i++) /* what this very call makes */
+		if (young->v[i].created == call && holds(&young->v[i], process, address)) {
+			*offset = address - young->v[i].base;
+			*variable = young->v[i].variable;
+			return young->v[i].id;
+		}
 	/* A range that has ended may lie between the address and a larger one that lives; a few steps back
 	 * suffice. */
 	for (i = after(r, process, address); i-- > 0 && r->v[i].process == process;) {
-		if (!over(&r->v[i], call) && address - r->v[i].base < (r->v[i].bytes ? r->v[i].bytes : 1)) {
+		if (!over(&r->v[i], call) && holds(&r->v[i], process, address)) {
 			*offset = address - r->v[i].base;
 			*variable = r->v[i].variable;
 			return r->v[i].id;

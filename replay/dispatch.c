@@ -2,8 +2,9 @@
  *
  * The order of calls, and what is done with each. Asynchronous calls are issued in the order in which the
  * program entered them, blocking ones when they had returned: at that moment everything they had waited for
- * was issued. The outermost recorded level that can be replayed is issued; what happened inside it is the
- * target's business.
+ * was issued. Calls that make something are issued when they had returned, too: the address or handle that
+ * one thread got may be the one that another gave back while the call was under way. The outermost recorded
+ * level that can be replayed is issued; what happened inside it is the target's business.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +411,23 @@ static int issue_waiting(struct engine *e, struct waiting *w, uint64_t before)
 	return 0;
 }
 
+static bool creates(const struct api_func *f)
+{
+	for (unsigned p = 0; p < f->nparams; p++)
+		if (f->params[p].flags & API_PARAM_CREATES)
+			return true;
+	return false;
+}
+
+static bool is_issued_at_exit(const struct api_func *f, const struct trace_call *rec)
+{
+	if (!f)
+		return false;
+	if (f->replay == API_REPLAY_WAIT || f->replay == API_REPLAY_POLL)
+		return true;
+	return rec->seq_seen > rec->id && creates(f); /* else nothing happened meanwhile */
+}
+
 static int take_call(struct engine *e, struct waiting *w, const struct trace_call *rec)
 {
 	const struct api_func *f = known_function(e, rec);
@@ -431,7 +449,7 @@ static int take_call(struct engine *e, struct waiting *w, const struct trace_cal
 		e->counts.skipped++;
 		return 0;
 	}
-	if (f && (f->replay == API_REPLAY_WAIT || f->replay == API_REPLAY_POLL))
+	if (is_issued_at_exit(f, rec))
 		return waiting_push(w, rec);
 	replay_call(e, rec, f);
 	return 0;

@@ -430,6 +430,35 @@ static void test_recorded_addresses_by_vmm(void **state)
 
 /* ---- order -------------------------------------------------------------- */
 
+/* One thread's allocation is under way when another frees: it got the address that was freed. The call began
+ * earlier, and yet comes after. */
+static void test_address_reused_while_allocating(void **state)
+{
+	static const uint8_t in[16] = "first tenant...", after[16] = "second tenant..";
+	uint64_t call;
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	b.thread = 2;
+	CALL(&b, "cuCtxSetCurrent", CTX);
+	b.seq_seen = b.next + 3; /* that is cuMemFree_v2 */
+	builder_out(&b, 0, R);
+	call = CALL(&b, "cuMemAlloc_v2", HOST, 24);
+	b.thread = 1;
+	upload(R, in, 16);
+	download(R, in, 16);
+	CALL(&b, "cuMemFree_v2", R);
+	builder_allocation(&b, call, R, 24);
+	b.thread = 2;
+	upload(R, after, 16);
+	download(R, after, 16);
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_order("cuMemFree", "cuMemAlloc 24");
+	assert_string_equal(result("SELECT count(*) FROM verdict WHERE grade = 'equal'"), "2");
+}
+
 static void test_blocking_calls_at_their_exit(void **state)
 {
 	(void)state;
@@ -958,6 +987,7 @@ int main(void)
 		cmocka_unit_test_setup(test_translation_at_two_bases, setup),
 		cmocka_unit_test_setup(test_missed_pointer, setup),
 		cmocka_unit_test_setup(test_recorded_addresses_by_vmm, setup),
+		cmocka_unit_test_setup(test_address_reused_while_allocating, setup),
 		cmocka_unit_test_setup(test_blocking_calls_at_their_exit, setup),
 		cmocka_unit_test_setup(test_staging_buffer_is_used_again, setup),
 		cmocka_unit_test_setup(test_nothing_waited, setup),
