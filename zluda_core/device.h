@@ -36,7 +36,7 @@ struct dev_props {
 	uint32_t shared_per_block, shared_per_block_optin, shared_per_sm, regs_per_block, regs_per_sm;
 	uint32_t const_bytes;
 	uint32_t warp_size; /* 32: what the program sees */
-	bool unified_addressing, cooperative, host_pointer_access;
+	bool unified_addressing, cooperative;
 };
 
 enum dev_fault_kind {

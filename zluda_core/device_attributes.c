@@ -30,11 +30,6 @@ static int cooperative(const struct gpu *gpu)
 	return gpu->props.cooperative;
 }
 
-static int pageable(const struct gpu *gpu)
-{
-	return gpu->props.host_pointer_access;
-}
-
 static int pci_device(const struct gpu *gpu)
 {
 	(void)gpu;
@@ -151,7 +146,8 @@ static const struct attribute attributes[] = {
 	CONST(MULTI_GPU_BOARD_GROUP_ID, 0),
 	CONST(HOST_NATIVE_ATOMIC_SUPPORTED, 0),
 	LIMIT(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, fp64_ratio),
-	CALC(PAGEABLE_MEMORY_ACCESS, pageable),
+	/* every access is checked against allocations: what malloc gave is none */
+	CONST(PAGEABLE_MEMORY_ACCESS, 0),
 	CONST(CONCURRENT_MANAGED_ACCESS, 1),
 	CONST(COMPUTE_PREEMPTION_SUPPORTED, 1),
 	CONST(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),

@@ -202,6 +202,21 @@ static void block_barrier(void **state)
 		assert_int_equal(w[k], k / 200 * 230 + 199 - k % 200);
 }
 
+/* One after the other, with nothing between: that nobody gets further than the next is no deadlock. */
+static void barriers_in_a_row(void **state)
+{
+	static const char ptx[] =
+		HEAD ".visible .entry k(.param .u64 p_out)\n{\n" TID
+		     "bar.sync 0; bar.sync 0; bar.sync 0; barrier.sync 1; bar.sync 0; bar.sync 0, 256;\n"
+		     "st.global.u32 [at], gid; ret;\n}\n";
+	uint32_t w[1024] = {0};
+
+	(void)state;
+	run_words("workers=2", ptx, LAUNCH1(4, 256), w, 1024);
+	for (unsigned k = 0; k < 1024; k++)
+		assert_int_equal(w[k], k);
+}
+
 /* Named barriers with thread counts: two warps produce (arrive), two consume (sync), in rounds. */
 static void named_barriers(void **state)
 {
@@ -326,19 +341,13 @@ static void ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(divergent_loop),
-		cmocka_unit_test(spin_lock),
-		cmocka_unit_test(lock_in_function),
-		cmocka_unit_test(producer_in_warp),
-		cmocka_unit_test(recursion),
-		cmocka_unit_test(indirect_call),
-		cmocka_unit_test(branch_table),
-		cmocka_unit_test(block_barrier),
-		cmocka_unit_test(named_barriers),
-		cmocka_unit_test(barrier_reductions),
-		cmocka_unit_test(cooperative),
-		cmocka_unit_test(later_block_first),
-		cmocka_unit_test(ids),
+		cmocka_unit_test(divergent_loop),     cmocka_unit_test(spin_lock),
+		cmocka_unit_test(lock_in_function),   cmocka_unit_test(producer_in_warp),
+		cmocka_unit_test(recursion),          cmocka_unit_test(indirect_call),
+		cmocka_unit_test(branch_table),       cmocka_unit_test(block_barrier),
+		cmocka_unit_test(barriers_in_a_row),  cmocka_unit_test(named_barriers),
+		cmocka_unit_test(barrier_reductions), cmocka_unit_test(cooperative),
+		cmocka_unit_test(later_block_first),  cmocka_unit_test(ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

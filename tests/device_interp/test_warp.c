@@ -230,6 +230,55 @@ static void members_meet(void **state)
 	test_close(&t);
 }
 
+/* Lanes name different members at one instruction, as the groups of a partition do: each group is an
+ * operation of its own, whether its members are together or come from both sides of a branch. */
+static void partitions(void **state)
+{
+	static const char *const forms[] = {
+		"%s d, a, b;",
+		"{ .reg .pred q; setp.lt.u32 q, c, 13; @q bra LOW; %s d, a, b; bra OVER; LOW: %s d, a, b; "
+		"OVER: }",
+		/* nothing but this after the branch: the sides meet at the operation itself */
+		"{ .reg .pred q; setp.ge.u32 q, c, 21; @q bra OVER; add.u32 a, a, 0; OVER: %s d, a, b; }",
+	};
+	struct test_device t;
+	char text[400];
+
+	(void)state;
+	test_open(&t, "workers=1");
+	for (unsigned k = 0; k < 3 * 4 * 3; k++) {
+		unsigned groups = k % 4 + 2, form = k / 4 % 3, op = k / 12;
+		static const char *const ops[] = {"redux.sync.max.s32", "redux.sync.add.u32",
+						  "match.any.sync.b32"};
+		uint32_t mask[32] = {0};
+
+		for (unsigned l = 0; l < 32; l++) {
+			a[l] = op == 2 ? op_random() % 3 : op_random() & 0xffffffff;
+			c[l] = l;
+			for (unsigned j = 0; j < 32; j++)
+				mask[l] |= (uint32_t)(j % groups == l % groups) << j;
+			b[l] = mask[l];
+		}
+		snprintf(text, sizeof(text), forms[form], ops[op], ops[op]);
+		op_run(&t, text, "4:444", 32, src, got, 32);
+		for (unsigned l = 0; l < 32; l++) {
+			uint32_t same = 0;
+
+			for (unsigned j = 0; j < 32; j++)
+				same |= (mask[l] >> j & 1 & (a[j] == a[l])) << j;
+			expect(text, l, op == 2 ? same : reduced(ops[op] + strlen("redux.sync."), mask[l]));
+		}
+		/* each lane's value from the first of its group, and who is in it */
+		op_run(&t,
+		       "{ .reg .b32 x, y; brev.b32 x, b; bfind.u32 y, x; sub.u32 y, 31, y;"
+		       " shfl.sync.idx.b32 d, a, y, 31, b; vote.sync.ballot.b32 x, 1, b; xor.b32 d, d, x; }",
+		       "4:444", 32, src, got, 32);
+		for (unsigned l = 0; l < 32; l++)
+			expect("shfl from the first of the group", l, (uint32_t)a[l % groups] ^ mask[l]);
+	}
+	test_close(&t);
+}
+
 static void elections(void **state)
 {
 	struct test_device t;
@@ -261,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shuffles),   cmocka_unit_test(votes),        cmocka_unit_test(matches),
 		cmocka_unit_test(reductions), cmocka_unit_test(members_meet), cmocka_unit_test(elections),
+		cmocka_unit_test(partitions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

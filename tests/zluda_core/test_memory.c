@@ -247,12 +247,35 @@ static void pools(void **state)
 	OK(cuStreamDestroy(s));
 }
 
+/* What the device says of pageable memory is what a kernel meets. */
+static void pageable_memory(void **state)
+{
+	CUdeviceptr p = (CUdeviceptr)(uintptr_t)malloc(64);
+	void *values[] = {&p};
+	CUcontext own, before;
+	CUfunction f;
+	CUmodule m;
+	int can;
+
+	(void)state;
+	OK(cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0));
+	OK(cuCtxGetCurrent(&before));
+	OK(cuCtxCreate_v2(&own, 0, 0));
+	f = load_function(&m, PTX_HEAD PTX_STRAY, "stray");
+	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, values, NULL));
+	assert_int_equal(cuCtxSynchronize(), can ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(cuCtxDestroy(own));
+	OK(cuCtxSetCurrent(before));
+	free((void *)(uintptr_t)p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CONTEXT(alloc_and_free), WITH_CONTEXT(addresses_repeat),   WITH_CONTEXT(pitch),
-		WITH_CONTEXT(bad_pointers),   WITH_CONTEXT(host_memory),        WITH_CONTEXT(managed),
-		WITH_CONTEXT(memset_widths),  WITH_CONTEXT(pointer_attributes), WITH_CONTEXT(pools),
+		WITH_CONTEXT(alloc_and_free),  WITH_CONTEXT(addresses_repeat),   WITH_CONTEXT(pitch),
+		WITH_CONTEXT(bad_pointers),    WITH_CONTEXT(host_memory),        WITH_CONTEXT(managed),
+		WITH_CONTEXT(memset_widths),   WITH_CONTEXT(pointer_attributes), WITH_CONTEXT(pools),
+		WITH_CONTEXT(pageable_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

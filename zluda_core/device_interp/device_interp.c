@@ -267,7 +267,6 @@ static void interp_props(struct device *device, struct dev_props *out)
 		.warp_size = LANES,
 		.unified_addressing = true,
 		.cooperative = true,
-		.host_pointer_access = true,
 	};
 	snprintf((char *)out->uuid, sizeof(out->uuid), "cutrace-interp%u", dev->ordinal % 10);
 }

@@ -131,7 +131,8 @@ static void shuffle(enum kind k, uint32_t mask, struct collective *c)
 			break;
 		}
 		p |= (uint32_t)in << l;
-		c->d[l] = c->a[in ? (uint32_t)j & 31 : l];
+		/* a source lane that takes no part: undefined; here, always the lane's own value */
+		c->d[l] = c->a[in && mask >> (j & 31) & 1 ? (uint32_t)j & 31 : l];
 	}
 	c->p = p;
 }
@@ -241,25 +242,73 @@ static uint32_t gathered(struct warp *w, const struct xinst *i, uint32_t members
 	return got;
 }
 
-static const struct xinst *collective(struct warp *w, const struct xinst *i)
+static const uint32_t *members_of(struct warp *w, const struct xinst *i)
 {
-	struct collective c;
-	struct pool_ref here = {w->base[0], w->base[1]};
-	uint32_t members, others = 0, mask = w->mask;
+	return cell(w, i->o[5]);
+}
 
-	if (i->o[5] != OPERAND_NONE) {
-		members = ((const uint32_t *)cell(w, i->o[5]))[first_lane(w->mask)];
-		if (members & ~w->exited & ~mask) {
-			mask = gathered(w, i, members, &others);
-			if (members & ~w->exited & ~mask) {
-				w->cur->state = FRAG_COLLECTIVE;
-				w->cur->members = members;
-				w->cur->pc = i;
-				w->stop = STOP_SWITCH;
-				return NULL;
-			}
+static uint32_t same_members(struct warp *w, const struct xinst *i, uint32_t lanes)
+{
+	const uint32_t *m = members_of(w, i);
+	uint32_t same = 0;
+
+	FOR_LANES(l, lanes) same |= (uint32_t)(m[l] == m[first_lane(lanes)]) << l;
+	return same;
+}
+
+static void run_here(struct warp *w, const struct xinst *i, uint32_t lanes)
+{
+	struct pool_ref here = {w->base[0], w->base[1]};
+	struct collective c;
+
+	if ((enum kind)i->u == WARP_SYNC)
+		return;
+	c.p = 0;
+	gather(&here, i, lanes, &c);
+	compute((enum kind)i->u, lanes, &c);
+	scatter(&here, i, lanes, &c);
+}
+
+static void keep_lanes(struct warp *w, uint32_t lanes)
+{
+	w->cur->mask = w->mask = w->exec = lanes;
+}
+
+/* Lanes at the same instruction that name different members (the groups of a partition) are as many
+ * operations. Those whose members are all here are done at once. Returns true when that was all; otherwise
+ * the fragment is left with one group that lacks members, and the other lanes are fragments of their own. */
+static bool groups_done(struct warp *w, const struct xinst *i)
+{
+	uint32_t lacking = 0, first = 0;
+
+	for (uint32_t todo = w->mask, group; todo; todo &= ~group) {
+		group = same_members(w, i, todo);
+		if (members_of(w, i)[first_lane(group)] & ~w->exited & ~group) {
+			first = first ? first : group;
+			lacking |= group;
+		} else {
+			run_here(w, i, group);
 		}
 	}
+	if (!lacking)
+		return true;
+	uint32_t done = w->mask & ~lacking;
+
+	keep_lanes(w, first);
+	if (done)
+		warp_split(w, i + 1, done, w->frame);
+	for (uint32_t todo = lacking & ~first, group; todo; todo &= ~group) {
+		group = same_members(w, i, todo);
+		warp_split(w, i, group, w->frame);
+	}
+	return false;
+}
+
+static void run_with_others(struct warp *w, const struct xinst *i, uint32_t mask, uint32_t others)
+{
+	struct pool_ref here = {w->base[0], w->base[1]};
+	struct collective c;
+
 	c.p = 0;
 	if ((enum kind)i->u != WARP_SYNC) {
 		gather(&here, i, w->mask, &c);
@@ -273,13 +322,40 @@ static const struct xinst *collective(struct warp *w, const struct xinst *i)
 	{
 		struct fragment *f = &w->frags[k];
 
-		scatter(&(struct pool_ref){f->frame->regs, w->base[1]}, f->pc, f->mask, &c);
+		if ((enum kind)i->u != WARP_SYNC)
+			scatter(&(struct pool_ref){f->frame->regs, w->base[1]}, f->pc, f->mask, &c);
 		f->state = FRAG_RUN;
 		if (f->pc == i && f->frame == w->frame)
 			warp_absorb(w, f);
 		else
 			f->pc++;
 	}
+}
+
+static const struct xinst *collective(struct warp *w, const struct xinst *i)
+{
+	uint32_t members, others, mask;
+
+	if (i->o[5] == OPERAND_NONE) {
+		run_here(w, i, w->mask);
+		return i + 1;
+	}
+	if (same_members(w, i, w->mask) != w->mask && groups_done(w, i))
+		return i + 1;
+	members = members_of(w, i)[first_lane(w->mask)];
+	if (!(members & ~w->exited & ~w->mask)) {
+		run_here(w, i, w->mask);
+		return i + 1;
+	}
+	mask = gathered(w, i, members, &others);
+	if (members & ~w->exited & ~mask) {
+		w->cur->state = FRAG_COLLECTIVE;
+		w->cur->members = members;
+		w->cur->pc = i;
+		w->stop = STOP_SWITCH;
+		return NULL;
+	}
+	run_with_others(w, i, mask, others);
 	return i + 1;
 }
 

@@ -215,6 +215,8 @@ static void run_fragment(struct warp *w, struct fragment *f, int64_t slice)
 	while (pc && --w->left > 0);
 	if (pc)
 		f->pc = pc;
+	else
+		w->left--; /* what stopped the fragment was executed, too: a barrier is progress */
 	w->clock += (uint64_t)(slice - w->left);
 }
 
