@@ -42,12 +42,43 @@ const void *module_image(struct engine *e, uint64_t buffer, size_t *bytes, struc
 	return p;
 }
 
-static void *engine_alloc_wrapper(struct engine *e, const void *image)
+/* Bytes of the container at p, 0 when there is none: its header has their sizes, as docs/format.md says. */
+static size_t container_bytes(const uint8_t *p, size_t left)
+{
+	uint32_t magic;
+	uint16_t header;
+	uint64_t payload;
+
+	if (left < 16)
+		return 0;
+	memcpy(&magic, p, sizeof(magic));
+	memcpy(&header, p + 6, sizeof(header));
+	memcpy(&payload, p + 8, sizeof(payload));
+	return magic == FATBIN_MAGIC && header >= 16 && header <= left && payload <= left - header
+		       ? (size_t)(header + payload)
+		       : 0;
+}
+
+/* A recorded fatbin is one container, or several laid one after the other: relocatable device code, which the
+ * program gave as a version 2 wrapper with a list of what to link. */
+static void *engine_alloc_wrapper(struct engine *e, const void *image, size_t bytes)
 {
 	struct fatbin_wrapper *w = arena_zalloc(&e->arena, sizeof(*w));
+	const uint8_t *p = image;
+	const void **list;
+	size_t n = 0, at, step;
 
-	if (w)
-		*w = (struct fatbin_wrapper){WRAPPER_MAGIC, 1, image, NULL};
+	if (!w)
+		return NULL;
+	*w = (struct fatbin_wrapper){WRAPPER_MAGIC, 1, image, NULL};
+	for (at = 0; (step = container_bytes(p + at, bytes - at)); at += step)
+		n++;
+	if (n < 2 || !(list = arena_zalloc(&e->arena, n * sizeof(*list))))
+		return w;
+	w->version = 2;
+	w->more = list;
+	for (at = container_bytes(p, bytes); (step = container_bytes(p + at, bytes - at)); at += step)
+		*list++ = p + at;
 	return w;
 }
 
@@ -88,7 +119,7 @@ static bool recorded_handle(struct engine *e, struct call *c, uint64_t *handle, 
 	return c->f && call_recorded_out(e, c, 0, handle);
 }
 
-static int64_t load(struct engine *e, const void *image, bool is_library, uint64_t *live)
+static int64_t load(struct engine *e, const void *image, size_t bytes, bool is_library, uint64_t *live)
 {
 	const struct api_func *f = api_func_find("cuLibraryLoadData");
 	/* library, code, and options, values, counts of both kinds: none */
@@ -96,10 +127,12 @@ static int64_t load(struct engine *e, const void *image, bool is_library, uint64
 	uint32_t magic;
 
 	memcpy(&magic, image, sizeof(magic));
+	if (magic == FATBIN_MAGIC && (is_library || container_bytes(image, bytes) < bytes))
+		image = engine_alloc_wrapper(e, image, bytes);
+	if (!image)
+		return 2;
 	if (!is_library)
 		return driver_plain(&e->drv, "cuModuleLoadData", 2, word(live), word(image));
-	if (magic == FATBIN_MAGIC)
-		image = engine_alloc_wrapper(e, image);
 	args[1] = word(image);
 	if (!f || !driver_function(&e->drv, f))
 		return 500;
@@ -124,7 +157,7 @@ void module_replay(struct engine *e, struct call *c)
 	}
 	recorded_handle(e, c, &handle, &is_library);
 	extension_place_globals(e, c->rec->id);
-	c->result = load(e, image, is_library, &live);
+	c->result = load(e, image, bytes, is_library, &live);
 	e->counts.issued++;
 	if (c->result) {
 		if (!c->rec->result)
