@@ -13,7 +13,7 @@ program=$programs/runtime_vector_add_relocatable
 	echo "skipped: $program is not built here (no nvcc)"
 	exit 77
 }
-expect 0 "$cutrace" record -q --device interp -o t.cutrace -- "$program"
-expect 0 "$cutrace" replay --device interp t.cutrace
+expect 0 "$cutrace" record -q --device interp -o "$work/t.cutrace" -- "$program"
+expect 0 "$cutrace" replay --device interp "$work/t.cutrace"
 says out '^match: [1-9][0-9]* launch'
 finish
