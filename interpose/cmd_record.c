@@ -35,7 +35,7 @@ struct recording {
 	char command[4096];
 	const char *device, *driver, *out_option;
 	uint32_t ring_bytes;
-	bool check, quiet, no_wait;
+	bool check, quiet, no_wait, ignores_children;
 	uint64_t app_start; /* clock ticks since boot */
 	int listen_fd, control_fd;
 	pid_t collector, app;
@@ -263,6 +263,8 @@ static void block_signals(struct recording *r)
 	for (size_t i = 0; i < sizeof(waited) / sizeof(waited[0]); i++)
 		sigaddset(&r->signals, waited[i]);
 	sigprocmask(SIG_BLOCK, &r->signals, &r->before);
+	/* Whoever starts us may ignore it: children would vanish without a status (sigaction(2)). */
+	r->ignores_children = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 }
 
 /* Of /proc/PID/stat, behind the name in parentheses: field 4 is the parent, field 22 the time of start
@@ -306,6 +308,8 @@ static int start_app(struct recording *r, char **argv, struct diag *d, int *stat
 
 		snprintf(recorder, sizeof(recorder), "%s/interpose/libcuda.so.1", target_libdir(&mine));
 		if (target_environment(&r->target, recorder, r->socket, &mine) == 0) {
+			if (r->ignores_children)
+				signal(SIGCHLD, SIG_IGN);
 			sigprocmask(SIG_SETMASK, &r->before, NULL);
 			execvp(argv[0], argv);
 		}

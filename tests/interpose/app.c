@@ -175,6 +175,12 @@ static int scenario_exec(void)
 	return 1;
 }
 
+static int scenario_sigchld(void)
+{
+	puts(signal(SIGCHLD, SIG_DFL) == SIG_IGN ? "ignored" : "not ignored");
+	return 0;
+}
+
 /* The parent is long gone when its child first calls the driver. */
 static int leave_child(void)
 {
@@ -580,7 +586,7 @@ static const struct {
 	S(unknown_dlsym), S(unknown_linked), S(known_proc),    S(nesting),   S(export_table), S(pinned),
 	S(bad_pointers),  S(capture),        S(pitched),       S(large),     S(noise),        S(launch),
 	S(launch_ask),    S(stuck),          S(late_child),    S(late_only), S(pinned_many),  S(faulted),
-	S(reload),        S(launch_cubin),
+	S(sigchld),       S(reload),         S(launch_cubin),
 };
 
 int main(int argc, char **argv)

@@ -43,7 +43,7 @@ void run(struct outcome *o, char *const argv[])
 {
 	int out[2], err[2];
 	size_t nout = 0, nerr = 0;
-	struct rusage usage;
+	struct rusage usage = {0};
 	struct pollfd p[2];
 	pid_t pid;
 

@@ -236,6 +236,31 @@ static void test_foreign_child(void **state)
 	assert_int_equal(kill(atoi(o.err), SIGKILL), 0);
 }
 
+/* Started by somebody who ignores SIGCHLD, cutrace still learns that the program ended; and the program finds
+ * the signal ignored, as it would have. */
+static void test_ignored_sigchld(void **state)
+{
+	char *argv[] = {(char *)CUTRACE_BIN,
+			(char *)"record",
+			(char *)"-q",
+			(char *)"-o",
+			(char *)HERE "/sigchld.cutrace",
+			(char *)"--driver",
+			(char *)EMPTY_DRIVER,
+			(char *)"--",
+			(char *)APP,
+			(char *)"sigchld",
+			NULL};
+
+	(void)state;
+	unlink(HERE "/sigchld.cutrace");
+	signal(SIGCHLD, SIG_IGN);
+	run(&o, argv);
+	signal(SIGCHLD, SIG_DFL);
+	assert_string_equal(o.out, "ignored\n");
+	assert_string_equal(o.err, "");
+}
+
 /* ---- functions that no description knows ---------------------------------------------- */
 
 /* cuBrandNewFunction(1, 2.5, pointer, 0.25f, 3, 4, 5, 6, 1000): System V puts the integers into rdi, rsi,
@@ -662,24 +687,40 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),          cmocka_unit_test(test_payload_bytes),
-		cmocka_unit_test(test_errno),          cmocka_unit_test(test_descriptors_closed),
-		cmocka_unit_test(test_threads),        cmocka_unit_test(test_short_threads),
-		cmocka_unit_test(test_fork),           cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_late_child),     cmocka_unit_test(test_foreign_child),
-		cmocka_unit_test(test_unknown_proc),   cmocka_unit_test(test_unknown_dlsym),
-		cmocka_unit_test(test_unknown_linked), cmocka_unit_test(test_known_proc),
-		cmocka_unit_test(test_nesting),        cmocka_unit_test(test_export_table),
-		cmocka_unit_test(test_pinned),         cmocka_unit_test(test_pinned_many),
-		cmocka_unit_test(test_faulted_stream), cmocka_unit_test(test_capture),
-		cmocka_unit_test(test_bad_pointers),   cmocka_unit_test(test_pitched),
-		cmocka_unit_test(test_large),          cmocka_unit_test(test_launch),
-		cmocka_unit_test(test_launch_ask),     cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_payload_bytes),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_descriptors_closed),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_short_threads),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_late_child),
+		cmocka_unit_test(test_foreign_child),
+		cmocka_unit_test(test_ignored_sigchld),
+		cmocka_unit_test(test_unknown_proc),
+		cmocka_unit_test(test_unknown_dlsym),
+		cmocka_unit_test(test_unknown_linked),
+		cmocka_unit_test(test_known_proc),
+		cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_export_table),
+		cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_pinned_many),
+		cmocka_unit_test(test_faulted_stream),
+		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_bad_pointers),
+		cmocka_unit_test(test_pitched),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_launch),
+		cmocka_unit_test(test_launch_ask),
+		cmocka_unit_test(test_reload),
 #ifdef MIXED_CUBIN
 		cmocka_unit_test(test_launch_cubin),
 #endif
-		cmocka_unit_test(test_check_written),  cmocka_unit_test(test_check_unknown),
-		cmocka_unit_test(test_usage),          cmocka_unit_test(test_refuses_foreign_file),
+		cmocka_unit_test(test_check_written),
+		cmocka_unit_test(test_check_unknown),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
 	};
 
