@@ -7,6 +7,7 @@
 #include "dump/dump.h"
 #include "dump/info.h"
 #include "dump/json.h"
+#include "dump/row.h"
 
 #define TEXT_ROWS 20u
 
@@ -56,14 +57,21 @@ static bool is_text_column(const struct info_table *t, unsigned column)
 }
 
 /* Text to the left, numbers to the right, nothing after the last column. */
-static void print_cell(const struct info_table *t, unsigned column, const char *text, int width)
+static void print_cell(const struct info_table *t, unsigned column, const char *text, const int *width)
 {
-	bool last = column == t->ncolumns - 1;
+	int at = 2;
+	unsigned i;
 
-	if (!is_text_column(t, column))
-		printf("  %*s", width, text);
-	else
-		printf("  %-*s", last ? 0 : width, text);
+	if (!is_text_column(t, column)) {
+		printf("  %*s", width[column], text);
+	} else if (column < t->ncolumns - 1) {
+		printf("  %-*s", width[column], text);
+	} else {
+		for (i = 0; i < column; i++)
+			at += width[i] + 2;
+		fputs("  ", stdout);
+		print_continued(stdout, text, at);
+	}
 }
 
 static void print_table(const struct info_table *t)
@@ -73,15 +81,15 @@ static void print_table(const struct info_table *t)
 	unsigned i, k;
 
 	printf("\n%s\n", t->title);
-	for (k = 0; k < t->ncolumns; k++) {
+	for (k = 0; k < t->ncolumns; k++)
 		width[k] = column_width(t, k);
-		print_cell(t, k, t->columns[k], width[k]);
-	}
+	for (k = 0; k < t->ncolumns; k++)
+		print_cell(t, k, t->columns[k], width);
 	putchar('\n');
 	for (i = 0; i < t->nrows; i++) {
 		for (k = 0; k < t->ncolumns; k++) {
 			format_cell(&t->rows[i][k], buf, sizeof(buf));
-			print_cell(t, k, buf, width[k]);
+			print_cell(t, k, buf, width);
 		}
 		putchar('\n');
 	}

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define MAX_EXACT ((int64_t)1 << 53)
 
 static void before_value(struct json *j)
@@ -39,29 +41,6 @@ void json_key(struct json *j, const char *key)
 	j->after_key = true;
 }
 
-/* Bytes of the UTF-8 character at s, 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
-static size_t utf8(const unsigned char *s, size_t n)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t bytes = s[0] < 0x80       ? 1
-		       : s[0] >> 5 == 6  ? 2
-		       : s[0] >> 4 == 14 ? 3
-		       : s[0] >> 3 == 30 ? 4
-					 : 0,
-	       i;
-	uint32_t c;
-
-	if (bytes < 2 || bytes > n)
-		return bytes == 1;
-	c = s[0] & (0x7fu >> bytes);
-	for (i = 1; i < bytes; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	return c >= least[bytes] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? bytes : 0;
-}
-
 void json_string(struct json *j, const char *text, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -70,7 +49,7 @@ void json_string(struct json *j, const char *text, size_t n)
 	before_value(j);
 	fputc('"', j->out);
 	for (i = 0; i < n; i += k) {
-		k = utf8(s + i, n - i);
+		k = utf8_char_bytes(s + i, n - i);
 		if (s[i] == '"' || s[i] == '\\')
 			fprintf(j->out, "\\%c", s[i]);
 		else if (s[i] < 0x20 || s[i] == 0x7f || !k)

@@ -195,6 +195,15 @@ static void print_lead(const struct print_options *o, const struct row *r)
 		fputs("  ", o->out);
 }
 
+void print_continued(FILE *out, const char *text, int column)
+{
+	for (; *text; text++) {
+		fputc(*text, out);
+		if (*text == '\n' && text[1])
+			fprintf(out, "%*s", column, "");
+	}
+}
+
 /* Under the call, so that the eye finds the next call by its number. */
 static void print_indent(const struct print_options *o, const struct row *r)
 {
@@ -281,7 +290,8 @@ void print_text(const struct print_options *o, const struct row *r)
 			print_payload_line(o, r, &r->payloads[i]);
 	for (i = 0; i < r->ndiagnostics; i++) {
 		print_indent(o, r);
-		fprintf(o->out, "! %s from the %s: %s\n", r->diagnostics[i].severity,
-			r->diagnostics[i].source, r->diagnostics[i].message);
+		fprintf(o->out, "! %s from the %s: ", r->diagnostics[i].severity, r->diagnostics[i].source);
+		print_continued(o->out, r->diagnostics[i].message, 14);
+		fputc('\n', o->out);
 	}
 }

@@ -96,6 +96,8 @@ static inline int64_t row_duration_ns(const struct row *r)
 	return (int64_t)((uint64_t)r->call.t_exit - (uint64_t)r->call.t_enter);
 }
 
+/* Text of several lines: those after the first begin at the column. */
+void print_continued(FILE *out, const char *text, int column);
 void print_text(const struct print_options *o, const struct row *r);
 void print_json(const struct print_options *o, struct json *j, const struct row *r);
 /* Shortest decimal that reads back as the same value. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "replay/engine.h"
 
 struct grade_counts {
@@ -553,18 +554,21 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-static void json_string(FILE *out, const char *s)
+/* Bytes that are no UTF-8 become the characters of their numbers, as in `cutrace dump --json`. */
+static void json_string(FILE *out, const char *text)
 {
-	fputc('"', out);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n = strlen(text), bytes;
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20)
-			fprintf(out, "\\u%04x", c);
+	fputc('"', out);
+	for (size_t i = 0; i < n; i += bytes ? bytes : 1) {
+		bytes = utf8_char_bytes(s + i, n - i);
+		if (s[i] == '"' || s[i] == '\\')
+			fprintf(out, "\\%c", s[i]);
+		else if (s[i] < 0x20 || !bytes)
+			fprintf(out, "\\u%04x", s[i]);
 		else
-			fputc(c, out);
+			fwrite(s + i, 1, bytes, out);
 	}
 	fputc('"', out);
 }

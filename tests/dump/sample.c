@@ -240,7 +240,7 @@ static void launches(struct sample *s, uint64_t kernel)
 	l.call = CALL(.function = "cuLaunchKernel", .nargs = 11,
 		      .args = {FUNCTION, 2, 1, 1, 32, 4, 1, 256, STREAM, HOST, 0});
 	must(trace_writer_launch(s->w, &l));
-	must(trace_writer_diagnostic(s->w, 0, 1, s->id, "warning", "driver", "line 4: something odd"));
+	must(trace_writer_diagnostic(s->w, 0, 1, s->id, "warning", "driver", "line 4: something odd\n  mov.b33;\n  ^"));
 
 	word = 2;
 	for (v = 0; v < 6; v++)

@@ -176,7 +176,7 @@ static const struct {
 	{13, "$.launch.args[5].value.hex", "000102030405060708090a0b"},
 	{13, "$.launch.args[6].value", "-2"},
 	{13, "$.launch.args[7].value", "-2"},
-	{13, "$.diagnostics[0].message", "line 4: something odd"},
+	{13, "$.diagnostics[0].message", "line 4: something odd\n  mov.b33;\n  ^"},
 	{14, "$.args.config.attrs[1].value.clusterDim.x", "3"},
 	{14, "$.launch.args", "(null)"},
 	{15, "$.status", "2"},

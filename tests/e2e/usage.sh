@@ -52,4 +52,13 @@ replay --inject saxpy|--inject: error: 'saxpy' is not KERNEL
 END
 expect 0 "$cutrace" dump --payload 1 "$fresh"
 says err 'call 1 has no buffers'
+
+# JSON is UTF-8, whatever bytes a path is made of. sqlite3 has a JSON parser; iconv knows UTF-8.
+odd=$work/$(printf 'tr\377ace')
+cp "$fresh" "$odd"
+for command in info replay; do
+	expect 0 "$cutrace" "$command" --json "$odd"
+	iconv -f UTF-8 -t UTF-8 "$work/out" >/dev/null || fail "$command --json is no UTF-8"
+	[ "$(sqlite3 :memory: "SELECT json_valid(CAST(readfile('$work/out') AS TEXT))")" = 1 ] || fail "$command --json is no JSON"
+done
 finish
