@@ -53,14 +53,15 @@ static int show_progress(uint64_t call, uint64_t last)
 	fprintf(stderr, "\rreplay: %5.1f %%, call %llu of %llu", 100 * part, (unsigned long long)call,
 		(unsigned long long)last);
 	if (part > 0.01)
-		fprintf(stderr, ", %.0f s left ", elapsed / part - elapsed);
+		fprintf(stderr, ", %.0f s left", elapsed / part - elapsed);
+	fputs("\033[K", stderr); /* what is left of a longer line */
 	return 0;
 }
 
+/* Whether a line was written only the process that replays knows. */
 static void end_progress(void)
 {
-	if (progress_last.tv_sec != progress_start.tv_sec || progress_last.tv_nsec != progress_start.tv_nsec)
-		fputs("\r\033[K", stderr);
+	fputs("\r\033[K", stderr);
 }
 
 /* ---- one process -------------------------------------------------------- */
@@ -546,10 +547,10 @@ int session_run(struct session *s)
 	progress_last = progress_start;
 	if (!rc)
 		rc = replay_all(s, &rec, 1, NULL, results);
-	if (s->show_progress)
-		end_progress();
 	if (!rc && results)
 		rc = verify_addresses(s, &rec, results);
+	if (s->show_progress)
+		end_progress();
 	if (!rc && !s->opt->stop_at)
 		find_store(s);
 	if (!rc && s->opt->inject)

@@ -61,4 +61,11 @@ for command in info replay; do
 	iconv -f UTF-8 -t UTF-8 "$work/out" >/dev/null || fail "$command --json is no UTF-8"
 	[ "$(sqlite3 :memory: "SELECT json_valid(CAST(readfile('$work/out') AS TEXT))")" = 1 ] || fail "$command --json is no JSON"
 done
+
+# On a terminal the line of progress is gone before the report begins.
+if command -v script >/dev/null 2>&1; then
+	script -qec "'$cutrace' replay '$fresh'" /dev/null </dev/null >"$work/terminal"
+	tr '\033\r' 'E>' <"$work/terminal" >"$work/out"
+	says out '>E\[Kmatch: '
+fi
 finish
