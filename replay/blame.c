@@ -68,6 +68,14 @@ static bool may_store(const struct ptx_inst *i)
 	return global && (i->op == PTX_OP_ST || i->op == PTX_OP_ATOM || i->op == PTX_OP_RED);
 }
 
+/* Why the device has not told the store. */
+static const char *why_not_watched(const struct engine *e)
+{
+	if (e->watching)
+		return "no kernel stored it in this replay";
+	return e->blame->live ? "this driver can't watch an address" : "the element is not known";
+}
+
 static unsigned list_stores(struct engine *e, struct ptx_module *m, struct ptx_func *f,
 			    const struct trace_kernel *k)
 {
@@ -75,7 +83,7 @@ static unsigned list_stores(struct engine *e, struct ptx_module *m, struct ptx_f
 	char text[160], source[160], note[256];
 	unsigned n = 0;
 
-	snprintf(note, sizeof(note), "%s%s",
+	snprintf(note, sizeof(note), "%s; %s%s", why_not_watched(e),
 		 p ? "stores of the kernel; it writes through parameter " : "stores of the kernel",
 		 p && p->name ? p->name : "");
 	for (uint32_t i = 0; i < f->ninsts && n < MAX_CANDIDATES; i++) {

@@ -323,8 +323,7 @@ static void print_stores(sqlite3 *db, int64_t verdict, FILE *out)
 			continue;
 		}
 		if (first && strcmp(text(st, 0), "watched"))
-			fprintf(out, "  stored   by one of (this driver can't watch an address; %s):\n",
-				text(st, 8));
+			fprintf(out, "  stored   by one of (%s):\n", text(st, 8));
 		fprintf(out, "%s%s, PTX line %" PRId64 ": %s",
 			!strcmp(text(st, 0), "watched") ? "  stored   by " : "           ", text(st, 2),
 			integer(st, 3), text(st, 4));
