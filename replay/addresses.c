@@ -86,11 +86,24 @@ static void widen(uint64_t *lo, uint64_t *hi, uint64_t base, uint64_t bytes)
 		*hi = base + bytes;
 }
 
+/* Whatever was there is gone if the driver gave its addresses away. */
+static void remove_under(struct addresses *a, const struct address_range *range)
+{
+	uint64_t last = range->bytes ? range->base + (range->bytes - 1) : range->base;
+	size_t i;
+
+	addresses_remove(a, range->base);
+	while ((i = above(a->by_base, a->n, last, false)) && a->by_base[i - 1]->base > range->base)
+		addresses_remove(a, a->by_base[i - 1]->base);
+	if (i && range->base - a->by_base[i - 1]->base < a->by_base[i - 1]->bytes)
+		addresses_remove(a, a->by_base[i - 1]->base);
+}
+
 int addresses_add(struct addresses *a, const struct address_range *range)
 {
 	struct address_range *r;
 
-	addresses_remove(a, range->base); /* whatever was there is gone if the driver gave its address away */
+	remove_under(a, range);
 	if (reserve(a))
 		return CUTRACE_ENOMEM;
 	r = malloc(sizeof(*r));

@@ -283,7 +283,13 @@ static void release(struct engine *e, struct call *c, enum alloc_op op)
 	struct address_range *found = addresses_find(&e->addresses, c->rec->args[0]);
 	struct address_range r;
 
-	if (found && found->policy == ADDRESS_VMM) {
+	if (found && found->base != c->rec->args[0])
+		found = NULL; /* an address inside an allocation, or right behind one, is not that one */
+	if (!found && c->rec->args[0] && !c->rec->result) {
+		c->refused = "nothing that was replayed allocated it";
+		return;
+	}
+	if (found && found->policy == ADDRESS_VMM && !c->rec->result) {
 		transfers_drain(e);
 		vmm_release(e, found->base, found->bytes);
 		addresses_remove(&e->addresses, found->base);

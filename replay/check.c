@@ -125,7 +125,7 @@ static const struct elem_type *element_type(const struct binding *b)
 	return elem_type_find(b->elem_type[0] ? b->elem_type : words ? "b32" : "b8");
 }
 
-void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b)
+void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b, const char *not_made)
 {
 	const struct elem_type *t = element_type(b);
 	struct verdict v = {.call = call,
@@ -148,6 +148,9 @@ void check_copy(struct engine *e, uint64_t call, const char *func, struct bindin
 	} else if (e->dead) {
 		v.grade = "unverified";
 		v.note = "the context had ended by a fault";
+	} else if (not_made) {
+		v.grade = "unverified";
+		v.note = not_made;
 	} else if (compare_with_buffer(e, t, b, &v, &d)) {
 		v.grade = "unverified";
 		v.note = d.what;

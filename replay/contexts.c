@@ -35,9 +35,11 @@ static struct context_stack *stack_of(struct contexts *c, uint32_t thread)
 	if (map_get(&c->threads, thread, &i))
 		return &c->stacks[i];
 	grown = realloc(c->stacks, (c->nstacks + 1) * sizeof(*grown));
-	if (!grown || map_set(&c->threads, thread, c->nstacks))
+	if (!grown)
 		return NULL;
 	c->stacks = grown;
+	if (map_set(&c->threads, thread, c->nstacks))
+		return NULL;
 	memset(&grown[c->nstacks], 0, sizeof(*grown));
 	return &grown[c->nstacks++];
 }

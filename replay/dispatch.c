@@ -274,6 +274,7 @@ static void after_success(struct engine *e, struct call *c)
 	transfers_note_writes(e, c);
 	if (!strcmp(c->f->base, "cuModuleUnload") || !strcmp(c->f->base, "cuLibraryUnload"))
 		allocs_forget_globals(e, c->rec->args[0]);
+	captures_follow(e, c);
 	if (!strncmp(c->f->base, "cuStreamBeginCapture", 20))
 		e->capturing++;
 	if (!strcmp(c->f->base, "cuStreamEndCapture") && e->capturing)

@@ -57,6 +57,7 @@ static void free_images(struct engine *e)
 void engine_free(struct engine *e)
 {
 	transfers_abandon(e);
+	captures_free(e);
 	for (int phase = 0; phase < 2; phase++)
 		if (e->memory[phase])
 			trace_memory_free(e->memory[phase]);

@@ -9,6 +9,7 @@
  *   allocs.c     calls that make or free memory; vmm.c recorded addresses on drivers that only take hints
  *   modules.c, launches.c, transfers.c   calls with payload
  *   recorded_ptx.c what the recorded PTX tells
+ *   captures.c   copies that belong to graphs
  *   check.c      recorded results against live ones; result.c the result database; blame.c which PTX line
  * stored it Nothing in here prints.
  */
@@ -31,6 +32,7 @@
 
 struct engine;
 struct result_db;
+struct pending;
 
 /* ---- handles.c ---------------------------------------------------------- */
 
@@ -205,8 +207,14 @@ void transfers_finish(struct engine *e, struct call *c);
 void transfers_completed(struct engine *e, struct call *c); /* a wait ended: check what it waited for */
 void transfers_drain(struct engine *e);
 void transfers_abandon(struct engine *e);
+void pending_free(struct pending *p);
 void transfers_note_writes(struct engine *e, const struct call *c);
 void transfers_host_writes(struct engine *e, const struct call *c);
+
+/* captures.c: copies that were captured into graphs */
+void captures_keep(struct engine *e, struct pending *p); /* takes p */
+void captures_follow(struct engine *e, const struct call *c); /* before e->capturing changes */
+void captures_free(struct engine *e);
 
 struct pending {
 	struct pending *next;
@@ -214,12 +222,13 @@ struct pending {
 	const char *func;
 	struct binding *bindings;
 	unsigned n;
-	bool captured; /* into a graph: its buffers stay, when they are filled is not known */
+	const char *not_made; /* why nothing filled its buffers, or NULL */
 };
 
 /* ---- check.c ------------------------------------------------------------ */
 
-void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b);
+/* not_made: why the copy was not made, so that there is nothing to compare; NULL */
+void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b, const char *not_made);
 void check_launch_hashes(struct engine *e, struct call *c);
 void check_result(struct engine *e, struct call *c); /* live result against recorded */
 /* A wait of the replayer's own: a fault is reported. True when result is an error. */
@@ -302,8 +311,10 @@ struct engine {
 	size_t nallocation_rows;
 	struct trace_module *module_rows;
 	size_t nmodule_rows;
+	struct map modules_by_id, modules_by_call; /* -> index into module_rows */
 	struct plan_global *globals; /* cuModuleGetGlobal and cuLibraryGetGlobal, recorded */
 	size_t nglobals;
+	struct map globals_by_address; /* -> index of the last one there */
 	struct map missing_modules; /* creating call -> index into reasons */
 	char **reasons;
 	size_t nreasons;
@@ -314,6 +325,10 @@ struct engine {
 	struct map image_copies;     /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
 	struct pending *pending;
 	size_t pending_bytes, npending;
+	struct pending *captured; /* into a graph that has no handle yet */
+	struct capture *captures;
+	struct map graph_execs; /* recorded CUgraphExec -> struct capture */
+	bool captures_overlap, captures_shared;
 	unsigned capturing; /* streams in capture: nothing may be freed or checked */
 	bool tainted;       /* something could not be replayed: differences prove nothing any more */
 	char taint[256];

@@ -68,6 +68,14 @@ static void learn(struct engine *e, const struct api_type *t, const uint8_t *rec
 	}
 }
 
+/* Elements that args.c made room for: the count before the call, which a trace may say was smaller. */
+static uint64_t room(struct engine *e, const struct call *c, unsigned p)
+{
+	uint64_t n = api_param_len(c->f, p, c->rec->args, engine_memory(e, API_PHASE_ENTER));
+
+	return c->f->params[p].flags & API_PARAM_LEN_AFTER && n < 512 ? 512 : n;
+}
+
 static void learn_array(struct engine *e, const struct call *c, unsigned p)
 {
 	const struct api_memory *mem = engine_memory(e, API_PHASE_EXIT);
@@ -77,6 +85,8 @@ static void learn_array(struct engine *e, const struct call *c, unsigned p)
 
 	if (!t || t->kind == API_KIND_BYTES || !live)
 		return;
+	if (n && n > room(e, c, p))
+		n = room(e, c, p);
 	for (uint64_t i = 0; i < n; i++) {
 		const uint8_t *rec = mem->read(mem->ctx, c->rec->args[p] + i * t->size, t->size);
 

@@ -41,13 +41,28 @@ static int add_allocation(void *ctx, const struct trace_allocation *a)
 static int add_module(void *ctx, const struct trace_module *m)
 {
 	struct engine *e = ctx;
-	struct trace_module *rows = realloc(e->module_rows, (e->nmodule_rows + 1) * sizeof(*rows));
+	struct trace_module *rows = e->module_rows;
+	size_t n = e->nmodule_rows;
 
-	if (!rows)
-		return CUTRACE_ENOMEM;
-	e->module_rows = rows;
-	rows[e->nmodule_rows++] = *m;
-	return 0;
+	if (!(n & (n + 1))) { /* grows at 0, 1, 3, 7, ... */
+		rows = realloc(rows, (2 * n + 2) * sizeof(*rows));
+		if (!rows)
+			return CUTRACE_ENOMEM;
+		e->module_rows = rows;
+	}
+	rows[n] = *m;
+	e->nmodule_rows = n + 1;
+	return map_set(&e->modules_by_id, m->id, n);
+}
+
+/* The first row of a call counts, as in the order of the rows. */
+static int index_creators(struct engine *e)
+{
+	int rc = 0;
+
+	for (size_t i = e->nmodule_rows; i-- > 0 && !rc;)
+		rc = map_set(&e->modules_by_call, e->module_rows[i].created, i);
+	return rc;
 }
 
 static int64_t query_int(struct engine *e, const char *sql, int64_t otherwise)
@@ -67,9 +82,11 @@ static int64_t query_int(struct engine *e, const char *sql, int64_t otherwise)
 
 struct plan_global {
 	uint64_t call, module, address;
+	uint64_t loaded; /* call that made the module */
 	const char *name;
 };
 
+/* Valid until other memory is loaded. */
 static const char *recorded_name(struct engine *e, uint64_t call, uint64_t address)
 {
 	if (trace_memory_load(e->memory[0], call, 0))
@@ -80,19 +97,51 @@ static const char *recorded_name(struct engine *e, uint64_t call, uint64_t addre
 		if (!s)
 			return NULL;
 		if (!s[n - 1])
-			return arena_strdup(&e->arena, s);
+			return s;
 	}
 	return NULL;
 }
 
 static void add_global(struct engine *e, const struct plan_global *g)
 {
-	struct plan_global *rows = realloc(e->globals, (e->nglobals + 1) * sizeof(*rows));
+	struct plan_global *rows = e->globals;
+	size_t n = e->nglobals;
 
-	if (!rows)
+	if (!(n & (n + 1))) { /* grows at 0, 1, 3, 7, ... */
+		rows = realloc(rows, (2 * n + 2) * sizeof(*rows));
+		if (!rows)
+			return;
+		e->globals = rows;
+	}
+	rows[n] = *g;
+	rows[n].name = arena_strdup(&e->arena, g->name);
+	if (!rows[n].name)
 		return;
-	e->globals = rows;
-	rows[e->nglobals++] = *g;
+	e->nglobals = n + 1;
+	map_set(&e->globals_by_address, g->address, n);
+}
+
+/* Programs ask for the same variable of the same module again and again. */
+static bool is_known(struct engine *e, const struct plan_global *g)
+{
+	const struct plan_global *last;
+	uint64_t i;
+
+	if (!map_get(&e->globals_by_address, g->address, &i))
+		return false;
+	last = &e->globals[i];
+	return last->module == g->module && last->loaded == g->loaded && !strcmp(last->name, g->name);
+}
+
+/* Follows the handles of modules up to a call: a handle may have been another module's before. */
+static uint64_t loaded_by(struct engine *e, struct map *loads, size_t *next, const struct plan_global *g)
+{
+	uint64_t call = 0;
+
+	for (; *next < e->nmodule_rows && e->module_rows[*next].created < g->call; ++*next)
+		map_set(loads, e->module_rows[*next].handle, e->module_rows[*next].created);
+	map_get(loads, g->module, &call);
+	return call;
 }
 
 /* (dptr, bytes, module or library, name). Where a module's variables lie is decided when it is loaded, what
@@ -100,6 +149,8 @@ static void add_global(struct engine *e, const struct plan_global *g)
 static void find_globals(struct engine *e)
 {
 	sqlite3_stmt *st = NULL;
+	struct map loads = {0};
+	size_t next = 0;
 
 	sqlite3_prepare_v2(trace_db(e->trace),
 			   "SELECT c.id, c.a2, c.a3, c.o0 FROM call c JOIN thread t ON t.id = c.thread WHERE "
@@ -117,9 +168,11 @@ static void find_globals(struct engine *e)
 					.address = (uint64_t)sqlite3_column_int64(st, 3)};
 
 		g.name = recorded_name(e, g.call, (uint64_t)sqlite3_column_int64(st, 2));
-		if (g.name)
+		g.loaded = loaded_by(e, &loads, &next, &g);
+		if (g.name && !is_known(e, &g))
 			add_global(e, &g);
 	}
+	map_free(&loads);
 	sqlite3_finalize(st);
 }
 
@@ -143,10 +196,9 @@ unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***nam
 
 const char *plan_global_name(struct engine *e, uint64_t address)
 {
-	for (size_t i = 0; i < e->nglobals; i++)
-		if (e->globals[i].address == address)
-			return e->globals[i].name;
-	return NULL;
+	uint64_t i;
+
+	return map_get(&e->globals_by_address, address, &i) ? e->globals[i].name : NULL;
 }
 
 /* ------------------------------------------------------------------------- */
@@ -154,7 +206,7 @@ const char *plan_global_name(struct engine *e, uint64_t address)
 int plan_make(struct engine *e, struct diag *d)
 {
 	if (trace_allocations(e->trace, e->process, add_allocation, e) < 0 ||
-	    trace_modules(e->trace, e->process, add_module, e) < 0)
+	    trace_modules(e->trace, e->process, add_module, e) < 0 || index_creators(e))
 		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path,
 				"cannot read its allocations and modules");
 	e->last_call = (uint64_t)query_int(e, "SELECT max(id) FROM call", 0);
@@ -168,6 +220,9 @@ void plan_free(struct engine *e)
 	free(e->globals);
 	free(e->allocation_rows);
 	free(e->module_rows);
+	map_free(&e->modules_by_id);
+	map_free(&e->modules_by_call);
+	map_free(&e->globals_by_address);
 }
 
 /* Rows are in order of creation. */
@@ -191,18 +246,16 @@ const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, 
 
 const struct trace_module *plan_module_created(struct engine *e, uint64_t call)
 {
-	for (size_t i = 0; i < e->nmodule_rows; i++)
-		if (e->module_rows[i].created == call)
-			return &e->module_rows[i];
-	return NULL;
+	uint64_t i;
+
+	return map_get(&e->modules_by_call, call, &i) ? &e->module_rows[i] : NULL;
 }
 
 const struct trace_module *plan_module(struct engine *e, uint64_t id)
 {
-	for (size_t i = 0; i < e->nmodule_rows; i++)
-		if (e->module_rows[i].id == id)
-			return &e->module_rows[i];
-	return NULL;
+	uint64_t i;
+
+	return map_get(&e->modules_by_id, id, &i) ? &e->module_rows[i] : NULL;
 }
 
 bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device)

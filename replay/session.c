@@ -215,19 +215,50 @@ static int child(const struct run *r)
 	_exit(rc ? REPLAY_COULD_NOT : 0);
 }
 
-static void note_death(struct session *s, const struct run *r, int status)
+/* Whether the child came to the end of its process, or said why it could not: counts are its last rows. */
+static bool has_ended(struct result_db *db, const struct run *r)
+{
+	sqlite3_stmt *st = NULL;
+	bool yes = false;
+
+	if (sqlite3_prepare_v2(
+		    result_sqlite(db),
+		    "SELECT EXISTS (SELECT 1 FROM count WHERE process = ?1 AND pass = ?2) OR EXISTS "
+		    "(SELECT 1 FROM diagnostic WHERE process = ?1 AND pass = ?2 AND severity = 'fatal')",
+		    -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, r->process);
+		sqlite3_bind_int64(st, 2, r->pass);
+		yes = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int(st, 0);
+	}
+	sqlite3_finalize(st);
+	return yes;
+}
+
+/* A driver may crash, or call exit: without the child's last rows nothing is known of its process. */
+static int note_death(struct session *s, const struct run *r, int status)
 {
 	struct result_db *db;
-	struct diag d = DIAG_INIT;
 	char text[256];
+	int rc;
 
-	if (r->blame || result_open(&db, s->result_path, false, &d))
-		return;
+	if (r->blame)
+		return 0;
+	rc = result_open(&db, s->result_path, false, &s->error);
+	if (rc)
+		return rc;
 	result_scope(db, r->process, r->pass);
-	snprintf(text, sizeof(text), "the replaying process ended by signal %d (%s) inside the driver",
-		 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	result_diagnostic(db, 0, "fatal", text);
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text),
+			 "the replaying process ended by signal %d (%s) inside the driver", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, sizeof(text),
+			 "the replaying process ended with exit status %d before the replay was through",
+			 WEXITSTATUS(status));
+	if (WIFSIGNALED(status) || !has_ended(db, r))
+		result_diagnostic(db, 0, "fatal", text);
 	result_close(db);
+	return 0;
 }
 
 static int run_process(struct run *r)
@@ -243,10 +274,8 @@ static int run_process(struct run *r)
 		_exit(child(r));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFSIGNALED(status))
-		note_death(r->s, r, status);
 	r->s->restart = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_RESTART;
-	return r->s->restart ? ENGINE_RESTART : 0;
+	return r->s->restart ? ENGINE_RESTART : note_death(r->s, r, status);
 }
 
 /* ---- which processes ---------------------------------------------------- */

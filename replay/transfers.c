@@ -259,6 +259,9 @@ static void patch_struct(struct engine *e, struct call *c, const struct api_stru
 	set_field(s, live, host, "Z", 0);
 	set_field(s, live, host, "MemoryType", 1);
 	set_field(s, live, host, "Host", word(b->data));
+	/* Packed, whatever shape the trace's row claims: only the struct's own product was checked. */
+	b->width = get_field(s, rec, "", "WidthInBytes");
+	b->height = get_field(s, rec, "", "Height");
 	set_field(s, live, host, "Pitch", b->width);
 	set_field(s, live, host, "Height", b->height);
 	b->pitch = get_field(s, rec, dev, "Pitch");
@@ -310,12 +313,15 @@ static void free_bindings(struct binding *b, unsigned n)
 		free(b[i].data);
 }
 
-static void check_bindings(struct engine *e, uint64_t call, const char *func, struct binding *b, unsigned n)
+/* not_made: why nothing filled the buffers, or NULL. */
+static void check_bindings(struct engine *e, uint64_t call, const char *func, struct binding *b, unsigned n,
+			   const char *not_made)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (b[i].kind == BIND_D2H) {
-			mirror(e, &b[i]);
-			check_copy(e, call, func, &b[i]);
+			if (!not_made)
+				mirror(e, &b[i]);
+			check_copy(e, call, func, &b[i], not_made);
 		}
 }
 
@@ -325,6 +331,13 @@ static uint64_t live_stream(const struct call *c)
 		if (c->f->params[p].flags & API_PARAM_STREAM)
 			return c->args[p];
 	return 0;
+}
+
+void pending_free(struct pending *p)
+{
+	free_bindings(p->bindings, p->n);
+	free(p->bindings);
+	free(p);
 }
 
 static void keep_pending(struct engine *e, struct call *c)
@@ -343,14 +356,21 @@ static void keep_pending(struct engine *e, struct call *c)
 	p->func = c->name;
 	p->live_stream = live_stream(c);
 	p->live_context = e->contexts.current;
-	p->captured = e->capturing != 0;
-	e->counts.captured += p->captured;
+	if (e->capturing) {
+		captures_keep(e, p);
+		return;
+	}
 	e->npending++;
 	for (unsigned i = 0; i < p->n; i++)
 		e->pending_bytes += p->bindings[i].bytes;
 	while (*at)
 		at = &(*at)->next;
 	*at = p;
+}
+
+static const char *why_not_made(const struct call *c)
+{
+	return c->refused ? c->refused : c->result ? driver_error_name(c->result) : NULL;
 }
 
 void transfers_finish(struct engine *e, struct call *c)
@@ -365,8 +385,8 @@ void transfers_finish(struct engine *e, struct call *c)
 			transfers_drain(e);
 		return;
 	}
-	if (done || !c->rec->result)
-		check_bindings(e, c->rec->id, c->name, c->bindings, c->nbindings);
+	if (!c->rec->result)
+		check_bindings(e, c->rec->id, c->name, c->bindings, c->nbindings, why_not_made(c));
 	free_bindings(c->bindings, c->nbindings);
 }
 
@@ -376,18 +396,16 @@ static void settle(struct engine *e, bool (*of)(const struct pending *p, const v
 	struct pending **at = &e->pending, *p;
 
 	while ((p = *at)) {
-		if (p->captured || !of(p, arg)) {
+		if (!of(p, arg)) {
 			at = &p->next;
 			continue;
 		}
 		*at = p->next;
-		check_bindings(e, p->call, p->func, p->bindings, p->n);
+		check_bindings(e, p->call, p->func, p->bindings, p->n, p->not_made);
 		for (unsigned i = 0; i < p->n; i++)
 			e->pending_bytes -= p->bindings[i].bytes;
 		e->npending--;
-		free_bindings(p->bindings, p->n);
-		free(p->bindings);
-		free(p);
+		pending_free(p);
 	}
 }
 
@@ -396,9 +414,13 @@ static bool of_context(const struct pending *p, const void *arg)
 	return p->live_context == *(const uint64_t *)arg;
 }
 
+/* NULL, CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2) are another stream in each context. */
 static bool of_stream(const struct pending *p, const void *arg)
 {
-	return p->live_stream == *(const uint64_t *)arg;
+	const struct pending *waited = arg;
+
+	return p->live_stream == waited->live_stream &&
+	       (p->live_stream > 2 || p->live_context == waited->live_context);
 }
 
 static bool of_any(const struct pending *p, const void *arg)
@@ -413,11 +435,12 @@ void transfers_completed(struct engine *e, struct call *c)
 	if (!e->pending)
 		return;
 	if (!strcmp(c->f->base, "cuCtxSynchronize")) {
-		settle(e, of_context, &e->contexts.current);
+		/* cuCtxSynchronize_v2 names its context. */
+		settle(e, of_context, c->f->nparams ? &c->args[0] : &e->contexts.current);
 	} else if (!strcmp(c->f->base, "cuStreamSynchronize")) {
-		uint64_t stream = live_stream(c);
+		struct pending waited = {.live_stream = live_stream(c), .live_context = e->contexts.current};
 
-		settle(e, of_stream, &stream);
+		settle(e, of_stream, &waited);
 	}
 }
 
@@ -426,13 +449,12 @@ void transfers_drain(struct engine *e)
 	if (!e->pending)
 		return;
 	for (struct pending *p = e->pending; p; p = p->next) {
-		if (p->captured)
-			continue;
 		if (p->live_context != UINT64_MAX && p->live_context != e->contexts.current &&
 		    !driver_plain(&e->drv, "cuCtxSetCurrent", 1, p->live_context))
 			e->contexts.current = p->live_context;
-		engine_sync_failed(e, p->call,
-				   driver_plain(&e->drv, "cuStreamSynchronize", 1, p->live_stream));
+		if (engine_sync_failed(e, p->call,
+				       driver_plain(&e->drv, "cuStreamSynchronize", 1, p->live_stream)))
+			p->not_made = "waiting for it failed";
 	}
 	settle(e, of_any, NULL);
 }
@@ -443,9 +465,7 @@ void transfers_abandon(struct engine *e)
 
 	while ((p = e->pending)) {
 		e->pending = p->next;
-		free_bindings(p->bindings, p->n);
-		free(p->bindings);
-		free(p);
+		pending_free(p);
 	}
 }
 

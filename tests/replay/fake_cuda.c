@@ -6,7 +6,8 @@
  * FAKE_BASE, CUTRACE_VA_BASE (wins over FAKE_BASE), FAKE_FAULT=N (the N-th launch faults), FAKE_WRONG=N (the
  * N-th launch stores one wrong element), FAKE_VMM=1 (virtual
  * memory management, which follows hints), FAKE_NO_CODE=1 (cuModuleLoadData refuses), FAKE_DIE=1
- * (cuCtxSynchronize crashes).
+ * (cuCtxSynchronize crashes), FAKE_EXIT=N (it ends the process with that status), FAKE_NO_COPY=1 (downloads
+ * fail), FAKE_SYNC_FAILS=1 (cuStreamSynchronize fails, and so does what it would have waited for).
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@
 #define MAX_OPS   4096
 #define NOT_FOUND 500
 #define ILLEGAL   700
+
+#define INVALID_VALUE 1
 
 typedef uint64_t u64;
 
@@ -39,6 +42,7 @@ struct op {
 	char kernel[32];
 	uint8_t params[64];
 	unsigned number;
+	u64 context, stream;
 };
 static struct op ops[MAX_OPS];
 static unsigned nops;
@@ -89,6 +93,7 @@ static struct op *add(void (*run)(struct op *))
 		abort();
 	memset(o, 0, sizeof(*o));
 	o->run = run;
+	o->context = current;
 	return o;
 }
 
@@ -97,6 +102,19 @@ static void flush(void)
 	for (unsigned i = 0; i < nops && !fault; i++)
 		ops[i].run(&ops[i]);
 	nops = 0;
+}
+
+/* All but downloads that another stream of the same name owns: that of another context. */
+static void flush_of(u64 stream)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < nops && !fault; i++)
+		if (stream <= 2 && ops[i].stream == stream && ops[i].context != current)
+			ops[kept++] = ops[i];
+		else
+			ops[i].run(&ops[i]);
+	nops = kept;
 }
 
 static void run_copy(struct op *o)
@@ -205,6 +223,8 @@ EXPORT int cuCtxSynchronize(void)
 	say("cuCtxSynchronize");
 	if (env("FAKE_DIE"))
 		abort();
+	if (env("FAKE_EXIT"))
+		exit((int)env("FAKE_EXIT"));
 	flush();
 	return fault;
 }
@@ -219,7 +239,11 @@ EXPORT int cuStreamCreate(u64 *s, unsigned flags)
 EXPORT int cuStreamSynchronize(u64 s)
 {
 	say("cuStreamSynchronize %llx", (unsigned long long)s);
-	flush();
+	if (env("FAKE_SYNC_FAILS")) {
+		nops = 0;
+		return INVALID_VALUE;
+	}
+	flush_of(s);
 	return fault;
 }
 
@@ -315,6 +339,8 @@ EXPORT int cuMemcpyHtoD_v2(u64 dst, const void *src, size_t n)
 EXPORT int cuMemcpyDtoH_v2(void *dst, u64 src, size_t n)
 {
 	say("cuMemcpyDtoH %zu", n);
+	if (env("FAKE_NO_COPY"))
+		return INVALID_VALUE;
 	flush();
 	if (!fault)
 		memcpy(dst, (const void *)(uintptr_t)src, n);
@@ -334,9 +360,13 @@ EXPORT int cuMemcpyHtoDAsync_v2(u64 dst, const void *src, size_t n, u64 stream)
 
 EXPORT int cuMemcpyDtoHAsync_v2(void *dst, u64 src, size_t n, u64 stream)
 {
-	struct op *o = add(run_copy);
+	struct op *o;
 
+	if (env("FAKE_NO_COPY"))
+		return INVALID_VALUE;
+	o = add(run_copy);
 	say("cuMemcpyDtoHAsync %zu on %llx", n, (unsigned long long)stream);
+	o->stream = stream;
 	o->dst = dst;
 	o->src = (const void *)(uintptr_t)src;
 	o->bytes = n;

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When a replay must not say "match", and traces that say what can't be true. On the fake driver of
+ * fake_cuda.c; what is asserted is its log and the result database.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/replay.h"
+#include "trace_builder.h"
+
+#define R    UINT64_C(0x200000000000) /* what the fake driver gives first */
+#define HOST UINT64_C(0x7ffe00001000)
+
+static char dir[64], trace_path[128], log_path[128], result_path[128];
+static struct builder b;
+
+static void make_context(uint64_t ctx)
+{
+	builder_out(&b, 0, ctx);
+	CALL(&b, "cuCtxCreate_v2", HOST, 0, 0);
+}
+
+static void open_trace(void)
+{
+	builder_open(&b, trace_path);
+	CALL(&b, "cuInit", 0);
+	make_context(0x1000);
+}
+
+static void allocate(uint64_t base, uint64_t bytes)
+{
+	uint64_t call;
+
+	builder_out(&b, 0, base);
+	call = CALL(&b, "cuMemAlloc_v2", HOST, bytes);
+	builder_allocation(&b, call, base, bytes);
+}
+
+static void upload(uint64_t dst, const void *data, size_t bytes)
+{
+	uint64_t call = CALL(&b, "cuMemcpyHtoD_v2", dst, HOST, bytes);
+
+	builder_payload(&b, call, 1, "h2d", HOST, dst, data, bytes);
+}
+
+static void download(uint64_t src, const void *data, size_t bytes)
+{
+	uint64_t call = CALL(&b, "cuMemcpyDtoH_v2", HOST, src, bytes);
+
+	builder_payload(&b, call, 0, "d2h", HOST, src, data, bytes);
+}
+
+static void download_on(uint64_t stream, uint64_t src, const void *data, size_t bytes)
+{
+	uint64_t call = CALL(&b, "cuMemcpyDtoHAsync_v2", HOST, src, bytes, stream);
+
+	builder_payload(&b, call, 0, "d2h", HOST, src, data, bytes);
+}
+
+static int replay(void)
+{
+	struct replay_options o = {
+		.trace_path = trace_path, .driver = FAKE_PATH, .result_path = result_path, .quiet = true};
+
+	builder_close(&b);
+	unlink(log_path);
+	return replay_run(&o);
+}
+
+/* First value of a query over the result database, as text. */
+static const char *result(const char *sql)
+{
+	static char value[1024];
+	sqlite3 *db;
+	sqlite3_stmt *st;
+
+	assert_int_equal(sqlite3_open_v2(result_path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	snprintf(value, sizeof(value), "%s",
+		 sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0)
+			 ? (const char *)sqlite3_column_text(st, 0)
+			 : "");
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return value;
+}
+
+static void assert_logged(const char *line, unsigned times)
+{
+	static char text[65536];
+	FILE *f = fopen(log_path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	unsigned found = 0;
+
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	for (const char *p = text; (p = strstr(p, line)); p += strlen(line))
+		found++;
+	if (found != times)
+		fail_msg("'%s' occurs %u times, not %u, in:\n%s", line, found, times, text);
+}
+
+static int setup(void **state)
+{
+	static const char *const variables[] = {"FAKE_EXIT", "FAKE_NO_COPY", "FAKE_SYNC_FAILS", "FAKE_VMM",
+						"FAKE_BASE"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		unsetenv(variables[i]);
+	return 0;
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+/* Whatever its status: without the end of the process nothing is known. */
+static void test_driver_exits(void **state)
+{
+	static const char *const statuses[] = {"1", "125", "256"}; /* 256 is 0 to the parent */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		open_trace();
+		CALL(&b, "cuCtxSynchronize", 0);
+		setenv("FAKE_EXIT", statuses[i], 1);
+		assert_int_equal(replay(), REPLAY_COULD_NOT);
+		assert_string_equal(result("SELECT count(*) FROM diagnostic WHERE severity = 'fatal'"), "1");
+	}
+	unsetenv("FAKE_EXIT");
+	open_trace();
+	CALL(&b, "cuCtxSynchronize", 0);
+	assert_int_equal(replay(), REPLAY_MATCH);
+}
+
+/* The recorded bytes are zeros, as a buffer is that nobody filled. */
+static void test_failed_download_of_zeros(void **state)
+{
+	static const uint8_t zeros[16];
+
+	(void)state;
+	for (int async = 0; async < 2; async++) {
+		open_trace();
+		allocate(R, 16);
+		upload(R, zeros, 16);
+		if (async)
+			download_on(0, R, zeros, 16);
+		else
+			download(R, zeros, 16);
+		setenv("FAKE_NO_COPY", "1", 1);
+		assert_int_equal(replay(), REPLAY_COULD_NOT);
+		assert_string_equal(result("SELECT grade || ' ' || note FROM verdict"),
+				    "unverified CUDA_ERROR_INVALID_VALUE");
+	}
+}
+
+static void test_refused_download_of_zeros(void **state)
+{
+	static const uint8_t zeros[16];
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	download_on(0x4000, R, zeros, 16); /* a stream that nothing made */
+	assert_int_equal(replay(), REPLAY_COULD_NOT);
+	assert_string_equal(result("SELECT group_concat(DISTINCT grade) FROM verdict"), "unverified");
+	assert_logged("cuMemcpyDtoHAsync", 0);
+}
+
+static void test_wait_for_download_fails(void **state)
+{
+	static const uint8_t zeros[16];
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	download_on(0, R, zeros, 16); /* nothing recorded waits for it */
+	setenv("FAKE_SYNC_FAILS", "1", 1);
+	assert_int_equal(replay(), REPLAY_COULD_NOT);
+	assert_string_equal(result("SELECT grade FROM verdict"), "unverified");
+}
+
+/* Stream NULL of one context is not stream NULL of another. */
+static void test_default_streams_of_two_contexts(void **state)
+{
+	static const uint32_t one[4] = {1, 2, 3, 4}, two[4] = {5, 6, 7, 8};
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	upload(R, one, 16);
+	download_on(0, R, one, 16);
+	make_context(0x1100);
+	allocate(R + 512, 16);
+	upload(R + 512, two, 16);
+	download_on(0, R + 512, two, 16);
+	CALL(&b, "cuStreamSynchronize", 0);
+	CALL(&b, "cuCtxSetCurrent", 0x1000);
+	CALL(&b, "cuStreamSynchronize", 0);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(result("SELECT group_concat(call || ' ' || grade) FROM (SELECT * FROM verdict "
+				   "ORDER BY id)"),
+			    "9 equal,5 equal");
+}
+
+/* The address right behind an allocation is not that allocation, nor is one inside it. */
+static void test_free_of_unknown_address(void **state)
+{
+	static const uint32_t data[4] = {1, 2, 3, 4};
+	static const uint64_t strange[] = {R + 512, R + 16};
+
+	(void)state;
+	for (int vmm = 0; vmm < 2; vmm++)
+		for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+			open_trace();
+			allocate(R, 512);
+			upload(R, data, 16);
+			CALL(&b, "cuMemFree_v2", strange[i]);
+			download(R, data, 16);
+			setenv("FAKE_VMM", vmm ? "1" : "0", 1);
+			assert_int_equal(replay(), REPLAY_MATCH);
+			assert_logged("cuMemFree", 0);
+			assert_logged("cuMemUnmap", 0);
+			assert_string_equal(
+				result("SELECT count(*) FROM diagnostic WHERE severity = "
+				       "'warning' AND message LIKE 'cuMemFree_v2 was not replayed%'"),
+				"1");
+		}
+}
+
+/* CUDA_MEMCPY2D; CU_MEMORYTYPE_HOST is 1, DEVICE 2. */
+struct copy2d {
+	uint64_t src_x, src_y, src_type, src_host, src_device, src_array, src_pitch;
+	uint64_t dst_x, dst_y, dst_type, dst_host, dst_device, dst_array, dst_pitch, width, height;
+};
+
+/* The row of the payload has another shape than the struct: rows would lie 1 MiB apart in 1 KiB. */
+static void test_payload_of_another_shape(void **state)
+{
+	static uint8_t data[64 * 16];
+	const struct copy2d m = {.src_type = 2,
+				 .src_device = R,
+				 .src_pitch = 16,
+				 .dst_type = 1,
+				 .dst_host = HOST + 4096,
+				 .dst_pitch = 16,
+				 .width = 16,
+				 .height = 64};
+	struct trace_payload p = {.kind = "d2h",
+				  .address = HOST + 4096,
+				  .device_address = R,
+				  .width = 1 << 20,
+				  .height = 1,
+				  .depth = 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7);
+	open_trace();
+	allocate(R, sizeof(data));
+	upload(R, data, sizeof(data));
+	p.call = CALL(&b, "cuMemcpy2D_v2", HOST);
+	builder_memory(&b, p.call, 0, HOST, &m, sizeof(m));
+	assert_int_equal(trace_writer_buffer(b.w, data, sizeof(data), &p.buffer), 0);
+	assert_int_equal(trace_writer_payload(b.w, &p), 0);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(result("SELECT grade || ' ' || bytes FROM verdict"), "equal 1024");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_driver_exits, setup),
+		cmocka_unit_test_setup(test_failed_download_of_zeros, setup),
+		cmocka_unit_test_setup(test_refused_download_of_zeros, setup),
+		cmocka_unit_test_setup(test_wait_for_download_fails, setup),
+		cmocka_unit_test_setup(test_default_streams_of_two_contexts, setup),
+		cmocka_unit_test_setup(test_free_of_unknown_address, setup),
+		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
+	};
+	int rc;
+
+	snprintf(dir, sizeof(dir), "/tmp/cutrace-test-doubt-XXXXXX");
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(trace_path, sizeof(trace_path), "%s/trace", dir);
+	snprintf(log_path, sizeof(log_path), "%s/log", dir);
+	snprintf(result_path, sizeof(result_path), "%s/result.db", dir);
+	setenv("FAKE_LOG", log_path, 1);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	if (!rc) {
+		char command[128];
+
+		snprintf(command, sizeof(command), "rm -r '%s'", dir);
+		rc = system(command) != 0;
+	}
+	return rc;
+}
