@@ -22,6 +22,7 @@ void captures_keep(struct engine *e, struct pending *p)
 	p->next = e->captured;
 	e->captured = p;
 	e->counts.captured++;
+	e->counts.captured_alive++;
 }
 
 static bool starts(const struct call *c, const char *prefix)
@@ -101,32 +102,44 @@ static void destroy_exec(struct engine *e, uint64_t exec)
 	map_remove(&e->graph_execs, exec);
 }
 
-static void free_copies(struct pending *p)
+static void free_copies(struct engine *e, struct pending *p)
 {
 	while (p) {
 		struct pending *next = p->next;
 
 		pending_free(p);
+		e->counts.captured_alive--;
 		p = next;
 	}
 }
 
-/* A graph may be destroyed while its last launch runs. */
-static void sweep(struct engine *e, uint64_t call)
+static bool can_be_freed(const struct engine *e, const struct capture *k)
+{
+	if (!k->destroyed || k->execs || e->capturing)
+		return false;
+	for (const struct pending *p = k->copies; p; p = p->next)
+		if (p->live_context != e->contexts.current)
+			return false;
+	return true;
+}
+
+/* A graph may be destroyed while its last launch runs. What can't be waited for stays; a fault that the wait
+ * meets stays in the context, for the next call to meet. */
+static void sweep(struct engine *e)
 {
 	struct capture **at = &e->captures, *k;
 	bool waited = false;
 
 	while ((k = *at)) {
-		if (!k->destroyed || k->execs || e->capturing) {
+		if (!can_be_freed(e, k)) {
 			at = &k->next;
 			continue;
 		}
-		if (!waited && engine_sync_failed(e, call, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+		if (!waited && driver_plain(&e->drv, "cuCtxSynchronize", 0))
 			return;
 		waited = true;
 		*at = k->next;
-		free_copies(k->copies);
+		free_copies(e, k->copies);
 		free(k);
 	}
 }
@@ -150,7 +163,7 @@ void captures_follow(struct engine *e, const struct call *c)
 		else if (k)
 			k->destroyed = true;
 		if (!e->captures_shared)
-			sweep(e, c->rec->id);
+			sweep(e);
 	}
 }
 
@@ -160,10 +173,10 @@ void captures_free(struct engine *e)
 
 	while ((k = e->captures)) {
 		e->captures = k->next;
-		free_copies(k->copies);
+		free_copies(e, k->copies);
 		free(k);
 	}
-	free_copies(e->captured);
+	free_copies(e, e->captured);
 	e->captured = NULL;
 	map_free(&e->graph_execs);
 }

@@ -279,7 +279,7 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, refused, captured, hashes, copies, faults, failed_skipped,
+	uint64_t launches, launches_refused, refused, captured, captured_alive, hashes, copies, faults, failed_skipped,
 		result_differs;
 };
 

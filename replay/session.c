@@ -84,6 +84,8 @@ static void write_counts(struct engine *e)
 		{"launches_refused", c->launches_refused},
 		{"hashes", c->hashes},
 		{"copies", c->copies},
+		{"captured", c->captured},
+		{"captured_alive", c->captured_alive},
 		{"faults", c->faults},
 		{"failed_skipped", c->failed_skipped},
 		{"result_differs", c->result_differs},

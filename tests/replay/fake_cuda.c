@@ -97,6 +97,10 @@ static struct op *add(void (*run)(struct op *))
 	return o;
 }
 
+/* One graph: what was added since a stream's capture began. */
+static struct op graph[16];
+static unsigned ngraph, capture_start = MAX_OPS;
+
 static void flush(void)
 {
 	for (unsigned i = 0; i < nops && !fault; i++)
@@ -447,6 +451,53 @@ EXPORT int cuLaunchKernel(u64 f, unsigned gx, unsigned gy, unsigned gz, unsigned
 	if (extra && extra[0] == (void *)1 && extra[2] == (void *)2 && !extra[4])
 		memcpy(o->params, extra[1], *(size_t *)extra[3]);
 	return fault;
+}
+
+EXPORT int cuStreamBeginCapture_v2(u64 stream, int mode)
+{
+	capture_start = nops;
+	say("cuStreamBeginCapture %llx %d", (unsigned long long)stream, mode);
+	return 0;
+}
+
+EXPORT int cuStreamEndCapture(u64 stream, u64 *g)
+{
+	ngraph = nops - capture_start;
+	if (ngraph > sizeof(graph) / sizeof(graph[0]))
+		abort();
+	memcpy(graph, ops + capture_start, ngraph * sizeof(*graph));
+	nops = capture_start;
+	*g = handles += 0x10;
+	say("cuStreamEndCapture %llx", (unsigned long long)stream);
+	return 0;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(u64 *exec, u64 g, u64 flags)
+{
+	*exec = handles += 0x10;
+	return !g || flags;
+}
+
+EXPORT int cuGraphLaunch(u64 exec, u64 stream)
+{
+	say("cuGraphLaunch of %u", ngraph);
+	for (unsigned i = 0; i < ngraph; i++) {
+		struct op *o = add(graph[i].run);
+
+		*o = graph[i];
+		o->stream = stream;
+	}
+	return !exec;
+}
+
+EXPORT int cuGraphDestroy(u64 g)
+{
+	return !g;
+}
+
+EXPORT int cuGraphExecDestroy(u64 exec)
+{
+	return !exec;
 }
 
 EXPORT int cuProfilerStart(void)

@@ -278,6 +278,40 @@ static void test_payload_of_another_shape(void **state)
 	assert_string_equal(result("SELECT grade || ' ' || bytes FROM verdict"), "equal 1024");
 }
 
+/* A graph's buffers live while it or what was instantiated from it does, and no longer. */
+static void test_captured_copies_end_with_their_graph(void **state)
+{
+	static const uint32_t data[4] = {1, 2, 3, 4};
+	const uint64_t stream = 0x4000, graph = 0x5000, exec = 0x5100;
+
+	(void)state;
+	for (int destroyed = 0; destroyed < 2; destroyed++) {
+		open_trace();
+		allocate(R, 16);
+		upload(R, data, 16);
+		builder_out(&b, 0, stream);
+		CALL(&b, "cuStreamCreate", HOST, 0);
+		for (int i = 0; i < 3; i++) { /* the handles are given again */
+			CALL(&b, "cuStreamBeginCapture_v2", stream, 0);
+			download_on(stream, R, data, 16);
+			builder_out(&b, 0, graph);
+			CALL(&b, "cuStreamEndCapture", stream, HOST);
+			builder_out(&b, 0, exec);
+			CALL(&b, "cuGraphInstantiateWithFlags", HOST, graph, 0);
+			CALL(&b, "cuGraphDestroy", graph);
+			CALL(&b, "cuGraphLaunch", exec, stream);
+			if (i < 2 || destroyed)
+				CALL(&b, "cuGraphExecDestroy", exec);
+		}
+		CALL(&b, "cuStreamSynchronize", stream);
+		assert_int_equal(replay(), REPLAY_MATCH);
+		assert_logged("cuGraphLaunch of 1", 3);
+		assert_string_equal(result("SELECT n FROM count WHERE what = 'captured'"), "3");
+		assert_string_equal(result("SELECT n FROM count WHERE what = 'captured_alive'"),
+				    destroyed ? "0" : "1");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +322,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_streams_of_two_contexts, setup),
 		cmocka_unit_test_setup(test_free_of_unknown_address, setup),
 		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
+		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, setup),
 	};
 	int rc;
 

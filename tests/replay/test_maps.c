@@ -170,6 +170,27 @@ static void test_many_addresses(void **state)
 	addresses_free(&a);
 }
 
+/* What is left of ranges under a new one must not win for addresses behind its base. */
+static void test_new_range_ends_those_under_it(void **state)
+{
+	struct addresses a = {0};
+
+	(void)state;
+	enter(&a, 0x10000, 0x1000, 0x910000); /* reaches into the new one */
+	enter(&a, 0x11000, 0x1000, 0x920000); /* inside */
+	enter(&a, 0x12000, 0x1000, 0x930000); /* inside at first, then behind */
+	enter(&a, 0x13000, 0x1000, 0x940000); /* starts where the new one ends: stays */
+	enter(&a, 0x0f000, 0x1000, 0x900000); /* ends where the first starts: stays */
+	enter(&a, 0x10800, 0x2800, 0xa00000);
+	assert_int_equal(a.n, 3);
+	assert_int_equal(addresses_to_live(&a, 0x10000), 0x901000); /* the end of the one before */
+	assert_int_equal(addresses_to_live(&a, 0x10010), 0x10010);
+	assert_int_equal(addresses_to_live(&a, 0x11010), 0xa00810);
+	assert_int_equal(addresses_to_live(&a, 0x12010), 0xa01810);
+	assert_int_equal(addresses_to_live(&a, 0x13010), 0x940010);
+	addresses_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_rewrite),
 		cmocka_unit_test(test_many_addresses),
+		cmocka_unit_test(test_new_range_ends_those_under_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
