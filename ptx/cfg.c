@@ -199,7 +199,7 @@ static int keep_lists(struct body *b)
 	if (b->nlists && !f->lists)
 		return parser_out_of_memory(&b->p);
 	for (uint32_t l = 0; l < b->nlists; l++) {
-		f->lists[l].n = b->lists[l].n;
+		f->lists[l] = b->lists[l];
 		f->lists[l].items = arena_array(&b->p.m->arena, b->lists[l].n, sizeof(uint32_t));
 		if (b->lists[l].n && !f->lists[l].items)
 			return parser_out_of_memory(&b->p);

@@ -258,7 +258,14 @@ struct ptx_func {
 	struct ptx_value *values; /* [0] is the undefined value */
 	struct ptx_slot *slots;
 	uint32_t nlists;
-	struct ptx_list { uint32_t n; uint32_t *items; } *lists; /* .branchtargets (blocks), .calltargets (functions), .callprototype (empty) */
+	/* .branchtargets (blocks), .calltargets (functions), .callprototype (no items; what the callee takes) */
+	struct ptx_list {
+		uint32_t n;
+		uint32_t *items;
+		bool is_prototype, is_functions;
+		uint32_t nparams, nrets;
+		struct ptx_param *params, *rets;
+	} *lists;
 	uint64_t shared_bytes, local_bytes; /* static, of this function and what it calls (shared) */
 	uint64_t call_param_bytes; /* frame for .param variables of the body (arguments and results of its calls) */
 	/* Every static shared variable that this function or, for an entry, anything it may call uses, with its place in

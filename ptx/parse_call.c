@@ -29,6 +29,13 @@ static bool is_argument(const struct operand_text *t)
 	       t->o.kind == PTX_OPND_PARAM || t->o.kind == PTX_OPND_SREG;
 }
 
+/* A variable is passed whole. */
+static bool has_offset(const struct body *b, const struct operand_text *t)
+{
+	return t->o.kind == PTX_OPND_SYMBOL && t->o.imm &&
+	       b->p.m->symbols[t->o.index]->space == PTX_SPACE_PARAM;
+}
+
 static uint64_t argument_bytes(const struct body *b, const struct operand_text *t)
 {
 	return t->o.kind == PTX_OPND_SYMBOL ? b->p.m->symbols[t->o.index]->size : 0;
@@ -106,9 +113,11 @@ int parse_call(struct body *b, struct ptx_inst *i)
 		i->nsrc += (uint8_t)args;
 		list = lex_accept(&b->p.lx, ',');
 	}
-	for (uint32_t k = 0; k < b->noperands; k++)
-		if (!is_argument(&b->operands[k]) && b->operands[k].o.kind != PTX_OPND_SINK)
-			return body_fail(b, b->operands[k].at, "this can't be an argument of a call");
+	for (uint32_t k = 0; k < b->noperands; k++) {
+		const struct operand_text *t = &b->operands[k];
+		if ((!is_argument(t) && t->o.kind != PTX_OPND_SINK) || has_offset(b, t))
+			return body_fail(b, t->at, "this can't be an argument of a call");
+	}
 	if (list) { /* prototype or targets of an indirect call */
 		struct body_reference r = {.scope = b->scope, .kind = REFERENCE_TABLE, .inst = b->ninsts};
 		if (!lex_name(&b->p.lx, &r.name))
@@ -146,17 +155,16 @@ static int read_target(struct body *b, bool functions, uint32_t item_index, uint
 }
 
 /* .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
-static int read_prototype(struct body *b, bool *noreturn)
+static int read_prototype(struct body *b, struct ptx_list *l, bool *noreturn)
 {
-	struct ptx_param *ignored;
-	uint32_t n, bytes;
+	uint32_t bytes;
 	struct lex_name name, word;
-	int rc = lex_peek(&b->p.lx) == '(' ? parse_params(&b->p, false, &ignored, &n, &bytes) : 0;
+	int rc = lex_peek(&b->p.lx) == '(' ? parse_params(&b->p, false, &l->rets, &l->nrets, &bytes) : 0;
 	if (rc)
 		return rc;
 	if (!lex_name(&b->p.lx, &name))
 		return body_fail(b, b->p.lx.p, "expected '_'");
-	if (lex_peek(&b->p.lx) == '(' && (rc = parse_params(&b->p, false, &ignored, &n, &bytes)))
+	if (lex_peek(&b->p.lx) == '(' && (rc = parse_params(&b->p, false, &l->params, &l->nparams, &bytes)))
 		return rc;
 	while (lex_directive(&b->p.lx, &word)) {
 		uint64_t value;
@@ -177,9 +185,10 @@ int parse_list(struct body *b, const struct lex_name *label, const struct lex_na
 		return parser_out_of_memory(&b->p);
 	struct ptx_list l = {0};
 	if (lex_is(directive, "callprototype")) {
-		rc = read_prototype(b, &noreturn);
+		l.is_prototype = true;
+		rc = read_prototype(b, &l, &noreturn);
 	} else {
-		bool functions = lex_is(directive, "calltargets");
+		bool functions = l.is_functions = lex_is(directive, "calltargets");
 		do {
 			uint32_t item;
 			rc = read_target(b, functions, l.n, &item);

@@ -153,6 +153,24 @@ int store_operands(struct body *b, struct ptx_inst *i)
 	return 0;
 }
 
+/* Parameters and the variables of calls lie at places fixed now: nothing is checked when they are read. */
+static int check_bounds(struct body *b, const struct ptx_inst *i, const struct operand_text *t)
+{
+	const struct ptx_func *f = b->p.f;
+	uint64_t bytes = (uint64_t)ptx_type_bits(i->type) / 8 * (i->vec ? i->vec : 1), size;
+	if (t->o.kind == PTX_OPND_PARAM)
+		size = t->o.index ? f->ret_bytes : f->param_bytes;
+	else if (t->o.kind == PTX_OPND_SYMBOL && b->p.m->symbols[t->o.index]->space == PTX_SPACE_PARAM)
+		size = b->p.m->symbols[t->o.index]->size;
+	else
+		return 0;
+	if (bytes <= size && t->o.imm <= size - bytes)
+		return 0;
+	return body_fail(b, t->at, "%llu bytes at offset %lld are outside the %llu bytes of %s",
+			 (unsigned long long)bytes, (long long)t->o.imm, (unsigned long long)size,
+			 t->o.kind == PTX_OPND_SYMBOL ? "the variable" : "the parameters");
+}
+
 /* Places that can't be written or read this way. */
 static int check_space(struct body *b, const struct ptx_inst *i)
 {
@@ -166,7 +184,7 @@ static int check_space(struct body *b, const struct ptx_inst *i)
 		return body_fail(b, b->statement, "constant memory can't be written");
 	if (t->o.kind == PTX_OPND_FUNC)
 		return body_fail(b, t->at, "a function can't be read or written");
-	return 0;
+	return check_bounds(b, i, t);
 }
 
 int parse_instruction(struct body *b, bool guarded, bool negate, uint32_t guard)

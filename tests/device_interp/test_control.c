@@ -164,6 +164,145 @@ static void indirect_call(void **state)
 		assert_int_equal(w[k], k % 3 == 0 ? k + k : k % 3 == 1 ? k * k : 0 - k);
 }
 
+/* An indirect call whose function takes or returns something else than the call passes is a fault, before
+ * anything is copied: the sizes of the callee's cells aren't the caller's. */
+static void indirect_mismatch(void **state)
+{
+	static const struct {
+		const char *func, *proto, *call;
+	} rows[] = {
+		{".func (.reg .b64 r) f(.reg .b32 x)\n{\nmov.b64 r, 1; ret;\n}\n",
+		 "(.reg .b32 _) _ (.reg .b32 _)", "call (v), a, (gid), proto;"},
+		{".func (.reg .b32 r) f(.reg .b64 x)\n{\nmov.b32 r, 1; ret;\n}\n",
+		 "(.reg .b32 _) _ (.reg .b32 _)", "call (v), a, (gid), proto;"},
+		{".func (.reg .b32 r) f(.param .b64 x)\n{\nmov.b32 r, 1; ret;\n}\n",
+		 "(.reg .b32 _) _ (.reg .b32 _)", "call (v), a, (gid), proto;"},
+		{".func f(.param .align 4 .b8 x[4096])\n{\nret;\n}\n", "_ (.param .b32 _)",
+		 "{ .param .b32 p; st.param.b32 [p], gid; call a, (p), proto; }"},
+		{".func (.param .align 4 .b8 r[4096]) f()\n{\nret;\n}\n", "(.param .b32 _) _ ()",
+		 "{ .param .b32 p; call (p), a, (), proto; }"},
+		{".func f(.reg .pred x)\n{\nret;\n}\n", "_ (.param .b32 _)",
+		 "{ .param .b32 p; st.param.b32 [p], gid; call a, (p), proto; }"},
+		{".func f(.reg .b32 x, .reg .b32 y)\n{\nret;\n}\n", "_ (.reg .b32 _)",
+		 "call a, (gid), proto;"},
+	};
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct dev_fault fault = {0};
+		struct test_device t;
+		struct test_module m;
+		char ptx[2048];
+
+		snprintf(ptx, sizeof(ptx),
+			 HEAD "%s.visible .entry k(.param .u64 p_out)\n{\n%s.reg .b32 v; .reg .b64 a;\n"
+			      "proto: .callprototype %s;\nmov.b32 v, 5; mov.b64 a, f;\n%s\n"
+			      "st.global.u32 [at], v; ret;\n}\n",
+			 rows[k].func, TID, rows[k].proto, rows[k].call);
+		test_open(&t, "workers=1");
+		test_load(&m, &t, ptx, "mismatch.ptx");
+		uint64_t out = test_alloc(&t, 128, NULL);
+
+		print_message("row %u\n", k);
+		assert_int_not_equal(test_run(&m, "k", LAUNCH1(1, 32), &out, 1, &fault), 0);
+		assert_int_equal(fault.kind, DEV_FAULT_ILLEGAL_INSTRUCTION);
+		assert_non_null(strstr(fault.message, "other parameters"));
+		test_unload(&m);
+		test_close(&t);
+	}
+}
+
+/* Constants of an indirect call have the types that the prototype gives. */
+static void indirect_constant(void **state)
+{
+	static const char ptx[] =
+		HEAD ".func (.reg .b32 r) f(.reg .b32 x, .reg .b64 y)\n{\n.reg .b32 h; cvt.u32.u64 h, y; "
+		     "add.u32 r, x, h; ret;\n}\n"
+		     ".visible .entry k(.param .u64 p_out)\n{\n" TID ".reg .b32 v; .reg .b64 a;\n"
+		     "proto: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b64 _);\n"
+		     "mov.b64 a, f; call (v), a, (40, 2), proto; st.global.u32 [at], v; ret;\n}\n";
+	uint32_t w[64] = {0};
+
+	(void)state;
+	run_words("workers=1", ptx, LAUNCH1(1, 64), w, 64);
+	for (unsigned k = 0; k < 64; k++)
+		assert_int_equal(w[k], 42);
+}
+
+/* Kernels that would reach behind what they declare are refused, with a reason. */
+static void refused(void **state)
+{
+	static const struct {
+		const char *before, *body, *why;
+	} rows[] = {
+		{"", "ld.param.u32 v, [p_out+1073741824];", "outside the 8 bytes of the parameters"},
+		{"", "ld.param.u32 v, [p_out+8];", "outside the 8 bytes"},
+		{"", "ld.param.u32 v, [p_out+-4];", "outside the 8 bytes"},
+		{"", "ld.param.v4.u32 {v, v, v, v}, [p_out];", "outside the 8 bytes"},
+		{".func f(.param .b64 x)\n{\nret;\n}\n",
+		 "{ .param .b64 p; st.param.b64 [p+1073741824], out; call f, (p); }",
+		 "outside the 8 bytes of the variable"},
+		{".func f(.param .b64 x)\n{\n.reg .b64 r; ld.param.b64 r, [x+8]; ret;\n}\n",
+		 "{ .param .b64 p; st.param.b64 [p], out; call f, (p); }", "outside the 8 bytes"},
+		{".func f(.param .b64 x)\n{\nret;\n}\n", "{ .param .b64 p; call f, (p+64); }",
+		 "can't be an argument"},
+		{".func f(.param .b8 x[1000])\n{\nret;\n}\n", "call f, (5);", "8000 bits"},
+		{".func (.reg .b32 r) f()\n{\nmov.b32 r, 1; ret;\n}\n", "call (5), f, ();",
+		 "must have a place"},
+		{".extern .func __assertfail();\n", "call __assertfail, ();", "as declared"},
+		{".extern .func (.param .b32 r) malloc(.param .b64 n);\n",
+		 "{ .param .b64 n; .param .b32 r; call (r), malloc, (n); }", "as declared"},
+		{"", ".local .b8 big[400000000]; mov.u64 at, big;", "local variables"},
+	};
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct dev_kernel *kernel;
+		struct diag d = DIAG_INIT;
+		struct test_device t;
+		struct test_module m;
+		char ptx[2048];
+
+		snprintf(ptx, sizeof(ptx),
+			 HEAD "%s.visible .entry k(.param .u64 p_out)\n{\n%s.reg .b32 v;\n%s\nret;\n}\n",
+			 rows[k].before, TID, rows[k].body);
+		test_open(&t, "workers=1");
+		test_load(&m, &t, ptx, "refused.ptx");
+		print_message("row %u: %s\n", k, rows[k].body);
+		assert_int_not_equal(test_kernel(&m, "k", &kernel, &d), 0);
+		print_message("  %s: %s\n", d.where, d.what);
+		assert_non_null(strstr(d.what, rows[k].why));
+		test_unload(&m);
+		test_close(&t);
+	}
+}
+
+/* A chain of calls longer than the host's stack would follow. */
+static void long_chain(void **state)
+{
+	const unsigned n = 60000;
+	size_t cap = (size_t)n * 80 + 1024, at = 0;
+	struct dev_kernel *kernel;
+	struct diag d = DIAG_INIT;
+	struct test_device t;
+	struct test_module m;
+	char *ptx = malloc(cap);
+
+	(void)state;
+	assert_non_null(ptx);
+	at += (size_t)snprintf(ptx + at, cap - at, HEAD ".func f0()\n{\nret;\n}\n");
+	for (unsigned k = 1; k < n; k++)
+		at += (size_t)snprintf(ptx + at, cap - at, ".func f%u()\n{\ncall f%u, (); ret;\n}\n", k,
+				       k - 1);
+	snprintf(ptx + at, cap - at, ".visible .entry k()\n{\ncall f%u, (); ret;\n}\n", n - 1);
+	test_open(&t, "workers=1");
+	test_load(&m, &t, ptx, "chain.ptx");
+	assert_int_equal(test_kernel(&m, "k", &kernel, &d), 0);
+	test_unload(&m);
+	test_close(&t);
+	free(ptx);
+}
+
 static void branch_table(void **state)
 {
 	static const char ptx[] = HEAD ".visible .entry k(.param .u64 p_out)\n{\n" TID ".reg .b32 n;\n"
@@ -341,13 +480,24 @@ static void ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(divergent_loop),     cmocka_unit_test(spin_lock),
-		cmocka_unit_test(lock_in_function),   cmocka_unit_test(producer_in_warp),
-		cmocka_unit_test(recursion),          cmocka_unit_test(indirect_call),
-		cmocka_unit_test(branch_table),       cmocka_unit_test(block_barrier),
-		cmocka_unit_test(barriers_in_a_row),  cmocka_unit_test(named_barriers),
-		cmocka_unit_test(barrier_reductions), cmocka_unit_test(cooperative),
-		cmocka_unit_test(later_block_first),  cmocka_unit_test(ids),
+		cmocka_unit_test(divergent_loop),
+		cmocka_unit_test(spin_lock),
+		cmocka_unit_test(lock_in_function),
+		cmocka_unit_test(producer_in_warp),
+		cmocka_unit_test(recursion),
+		cmocka_unit_test(indirect_call),
+		cmocka_unit_test(branch_table),
+		cmocka_unit_test(block_barrier),
+		cmocka_unit_test(barriers_in_a_row),
+		cmocka_unit_test(named_barriers),
+		cmocka_unit_test(barrier_reductions),
+		cmocka_unit_test(cooperative),
+		cmocka_unit_test(later_block_first),
+		cmocka_unit_test(ids),
+		cmocka_unit_test(indirect_mismatch),
+		cmocka_unit_test(indirect_constant),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(long_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

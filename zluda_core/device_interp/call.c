@@ -89,6 +89,26 @@ static const struct xcode *code_at(struct warp *w, uint64_t address, const char 
 	return p->codes[index];
 }
 
+/* Whether a place of the caller is as large as what the callee has there. */
+static bool xarg_fits(const struct xarg *a, const struct xcode *callee, const struct ptx_param *p)
+{
+	if (p->type == PTX_PRED || (p->slot != PTX_NONE && callee->func->slots[p->slot].bits != p->size * 8))
+		return false;
+	return a->cell != OPERAND_NONE ? a->bytes == p->size : a->bytes >= p->size;
+}
+
+static bool xcall_fits(const struct xcall *call, const struct xcode *callee)
+{
+	const struct ptx_func *f = callee->func;
+	bool fits = call->nargs == f->nparams && call->nrets == f->nrets;
+
+	for (uint32_t k = 0; fits && k < call->nargs; k++)
+		fits = xarg_fits(&call->args[k], callee, &f->params[k]);
+	for (uint32_t k = 0; fits && k < call->nrets; k++)
+		fits = xarg_fits(&call->rets[k], callee, &f->rets[k]);
+	return fits;
+}
+
 /* Lanes that call different functions part. */
 static const struct xinst *exec_call_indirect(struct warp *w, const struct xinst *i)
 {
@@ -112,18 +132,15 @@ static const struct xinst *exec_call_indirect(struct warp *w, const struct xinst
 				  (unsigned long long)target, name);
 	/* Positions in the callee depend on the callee: arguments are matched now. */
 	struct xcall matched = *call;
-	struct xarg args[64], rets[64];
+	struct xarg args[UINT8_MAX];
 
-	if (call->nargs != code->func->nparams || call->nrets != code->func->nrets || call->nargs > 64 ||
-	    call->nrets > 64)
+	if (call->nargs > UINT8_MAX || !xcall_fits(call, code))
 		return fault_lane(w, i, DEV_FAULT_ILLEGAL_INSTRUCTION, first_lane(same),
-				  "%s takes other parameters", name);
+				  "%s takes other parameters or results than this call passes", name);
 	memcpy(args, call->args, call->nargs * sizeof(args[0]));
-	memcpy(rets, call->rets, call->nrets * sizeof(rets[0]));
 	for (uint32_t k = 0; k < call->nargs; k++)
 		xarg_match(&args[k], code, &code->func->params[k], false);
 	matched.args = args;
-	matched.rets = rets;
 	return enter(w, i, &matched, code);
 }
 
@@ -168,20 +185,24 @@ static int call_operand(struct decode *c, const struct ptx_operand *o, const str
 			struct xarg *a)
 {
 	*a = (struct xarg){.cell = OPERAND_NONE, .callee_cell = OPERAND_NONE};
+	if (p && p->type == PTX_PRED)
+		return refuse(c, "a predicate can't be passed to a function");
 	if (o->kind == PTX_OPND_SYMBOL) {
 		const struct ptx_symbol *s = c->module->ptx->symbols[o->index];
 
 		if (s->space == PTX_SPACE_PARAM) {
-			a->offset = c->symbol_offset[o->index] + (uint32_t)o->imm;
+			if (o->imm || (p && s->size < p->size))
+				return refuse(c, "a variable of a call must be passed whole");
+			a->offset = c->symbol_offset[o->index];
 			a->bytes = (uint32_t)s->size;
 			return 0;
 		}
 	}
 	unsigned bits = p ? p->size * 8 : operand_bits(c, o);
-	if (p && p->type == PTX_PRED)
-		return refuse(c, "a predicate can't be passed to a function");
+	if (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128)
+		return refuse(c, "no register or constant has the %u bits that are passed", bits);
 	if (result) {
-		if (o->kind == PTX_OPND_SINK)
+		if (o->kind != PTX_OPND_VALUE || !o->index)
 			return refuse(c, "a call's result must have a place");
 		a->cell = c->slot_offset[c->func->values[o->index].slot];
 		if (operand_bits(c, o) != bits)
@@ -194,9 +215,30 @@ static int call_operand(struct decode *c, const struct ptx_operand *o, const str
 	return source(c, o, bits, p && ptx_type_is_signed(p->type), &a->cell);
 }
 
+/* What a call passes, as the function called says, or the prototype, or the first of the targets. */
+struct signature {
+	const char *name; /* NULL: unknown */
+	uint32_t nparams, nrets;
+	const struct ptx_param *params, *rets;
+};
+
+static struct signature signature_of(const struct decode *c, const struct ptx_func *callee)
+{
+	const struct ptx_list *l = c->in->table < c->func->nlists ? &c->func->lists[c->in->table] : NULL;
+
+	if (!callee && l && l->is_prototype)
+		return (struct signature){"the prototype", l->nparams, l->nrets, l->params, l->rets};
+	if (!callee && l && l->is_functions && l->n)
+		callee = c->module->ptx->funcs[l->items[0]];
+	if (!callee)
+		return (struct signature){0};
+	return (struct signature){callee->name, callee->nparams, callee->nrets, callee->params, callee->rets};
+}
+
 static int call_operands(struct decode *c, struct xcall *call, const struct ptx_func *callee, unsigned skip)
 {
 	const struct ptx_inst *in = c->in;
+	const struct signature s = signature_of(c, callee);
 
 	call->nargs = in->nsrc - skip;
 	call->nrets = in->ndst;
@@ -204,17 +246,17 @@ static int call_operands(struct decode *c, struct xcall *call, const struct ptx_
 	call->rets = arena_array(&c->program->arena, call->nrets + 1, sizeof(struct xarg));
 	if (!call->args || !call->rets)
 		return refuse(c, "out of memory");
-	if (callee && (callee->nparams != call->nargs || callee->nrets != call->nrets))
-		return refuse(c, "%s has %u parameters and %u results, this call %u and %u", callee->name,
-			      callee->nparams, callee->nrets, call->nargs, call->nrets);
+	if (s.name && (s.nparams != call->nargs || s.nrets != call->nrets))
+		return refuse(c, "%s has %u parameters and %u results, this call %u and %u", s.name,
+			      s.nparams, s.nrets, call->nargs, call->nrets);
 	for (uint32_t k = 0; k < call->nargs; k++) {
-		int rc = call_operand(c, &in->src[skip + k], callee ? &callee->params[k] : NULL, false,
+		int rc = call_operand(c, &in->src[skip + k], s.name ? &s.params[k] : NULL, false,
 				      &call->args[k]);
 		if (rc)
 			return rc;
 	}
 	for (uint32_t k = 0; k < call->nrets; k++) {
-		int rc = call_operand(c, &in->dst[k], callee ? &callee->rets[k] : NULL, true, &call->rets[k]);
+		int rc = call_operand(c, &in->dst[k], s.name ? &s.rets[k] : NULL, true, &call->rets[k]);
 		if (rc)
 			return rc;
 	}
@@ -244,10 +286,11 @@ int emit_call(struct decode *c, const struct exec_row *row)
 	if (!call)
 		return refuse(c, "out of memory");
 	call->name = callee ? callee->name : "(indirect)";
-	if (callee && callee->is_decl && !(fn = builtin_find(callee->name)))
-		return refuse(
-			c, "call of %s, which is not defined in this module and is no function of the device",
-			callee->name);
+	if (callee && callee->is_decl && !(fn = builtin_find(callee)))
+		return refuse(c,
+			      "call of %s, which is not defined in this module and is no function of the "
+			      "device as declared",
+			      callee->name);
 	if (!callee && (rc = source(c, &in->src[0], 64, false, &call->address)))
 		return rc;
 	rc = call_operands(c, call, callee, callee ? 0 : 1);
@@ -259,6 +302,9 @@ int emit_call(struct decode *c, const struct exec_row *row)
 		call->target = c->program->codes[in->target];
 		if (!call->target)
 			return refuse(c, "call of %s, which can't be executed", callee->name);
+		if (call->target->func->state == PTX_BUILT && !xcall_fits(call, call->target))
+			return refuse(c, "%s takes other parameters or results than this call passes",
+				      callee->name);
 		for (uint32_t k = 0; k < call->nargs; k++)
 			xarg_match(&call->args[k], call->target, &callee->params[k], false);
 	}

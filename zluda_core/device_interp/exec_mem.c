@@ -410,21 +410,30 @@ static const struct mem_fns *fns_for(struct decode *c)
 
 /* A fixed place in a parameter area. */
 struct place {
-	bool fixed, kernel;
+	bool fixed, kernel, outside;
 	int64_t offset;
 };
+
+static bool is_outside(const struct decode *c, uint64_t offset, uint64_t size)
+{
+	uint64_t bytes = (uint64_t)ptx_type_bits(c->in->type) / 8 * (c->in->vec ? c->in->vec : 1);
+
+	return bytes > size || offset > size - bytes;
+}
 
 static struct place param_place(struct decode *c, const struct ptx_operand *o)
 {
 	struct place p = {0};
 
 	if (o->kind == PTX_OPND_PARAM) {
-		p = (struct place){true, c->func->is_entry, (int64_t)o->imm};
+		p = (struct place){true, c->func->is_entry, .offset = (int64_t)o->imm};
+		p.outside = is_outside(c, o->imm, o->index == 1 ? c->func->ret_bytes : c->func->param_bytes);
 		if (!p.kernel)
 			p.offset = param_area(c, o);
 	} else if (o->kind == PTX_OPND_SYMBOL &&
 		   c->module->ptx->symbols[o->index]->space == PTX_SPACE_PARAM) {
-		p = (struct place){true, false, (int64_t)o->imm + c->symbol_offset[o->index]};
+		p = (struct place){true, .offset = (int64_t)o->imm + c->symbol_offset[o->index]};
+		p.outside = is_outside(c, o->imm, c->module->ptx->symbols[o->index]->size);
 	}
 	return p;
 }
@@ -496,7 +505,7 @@ static int emit_ld(struct decode *c, const struct exec_row *row)
 	int rc = 0;
 
 	(void)row;
-	if (!f || vec > 8 || in->ndst != vec)
+	if (!f || vec > 8 || in->ndst != vec || place.outside)
 		return refuse(c, "this load is not executed");
 	if (!place.fixed)
 		rc = memory_address(c, f, vec, &space, &pos, &imm, &ld, &st);
@@ -530,7 +539,7 @@ static int emit_st(struct decode *c, const struct exec_row *row)
 	int rc = 0;
 
 	(void)row;
-	if (!f || vec > 8 || in->nsrc < vec + 1u || (place.fixed && place.kernel))
+	if (!f || vec > 8 || in->nsrc < vec + 1u || (place.fixed && place.kernel) || place.outside)
 		return refuse(c, "this store is not executed");
 	if (!place.fixed)
 		rc = memory_address(c, f, vec, &space, &pos, &imm, &ld, &st);

@@ -443,8 +443,8 @@ bool program_pool_reserve(struct program *p, uint32_t bytes);
 void xarg_match(struct xarg *a, const struct xcode *callee, const struct ptx_param *p, bool result);
 const struct xinst *exec_ret(struct warp *w, const struct xinst *i);
 
-/* printf.c: builtins called by name. Returns NULL when the name is none. */
-exec_fn builtin_find(const char *name);
+/* printf.c: builtins called by name. NULL when it is none, or declared with other parameters than it has. */
+exec_fn builtin_find(const struct ptx_func *declared);
 
 static inline void *cell(struct warp *w, uint32_t o)
 {

@@ -346,20 +346,34 @@ static const struct xinst *builtin_free(struct warp *w, const struct xinst *i)
 	return i + 1;
 }
 
-exec_fn builtin_find(const char *name)
+/* Sizes in bytes, one digit each. */
+static bool sizes_are(const struct ptx_param *p, uint32_t n, const char *sizes)
+{
+	bool ok = n == strlen(sizes);
+
+	for (uint32_t k = 0; ok && k < n; k++)
+		ok = p[k].type != PTX_PRED && p[k].size == (uint32_t)(sizes[k] - '0');
+	return ok;
+}
+
+exec_fn builtin_find(const struct ptx_func *declared)
 {
 	static const struct {
 		const char *name;
 		exec_fn fn;
+		const char *params, *rets;
 	} table[] = {
-		{"vprintf", builtin_vprintf},
-		{"__assertfail", builtin_assertfail},
-		{"malloc", builtin_malloc},
-		{"free", builtin_free},
+		{"vprintf", builtin_vprintf, "88", "4"},
+		{"__assertfail", builtin_assertfail, "88488", ""},
+		{"malloc", builtin_malloc, "8", "8"},
+		{"free", builtin_free, "8", ""},
 	};
 
 	for (unsigned k = 0; k < sizeof(table) / sizeof(table[0]); k++)
-		if (!strcmp(table[k].name, name))
-			return table[k].fn;
+		if (!strcmp(table[k].name, declared->name))
+			return sizes_are(declared->params, declared->nparams, table[k].params) &&
+					       sizes_are(declared->rets, declared->nrets, table[k].rets)
+				       ? table[k].fn
+				       : NULL;
 	return NULL;
 }

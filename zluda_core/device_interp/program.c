@@ -10,6 +10,9 @@
 
 #include "zluda_core/device_interp/decode.h"
 
+#define MAX_STACK (1u << 28) /* bytes of a lane; offsets have 32 bits. Devices have 512 KiB. */
+#define MAX_CHAIN 1000       /* calls in each other that are added up exactly */
+
 struct reach {
 	struct dev_module *module;
 	uint8_t *state; /* per function: 0 no, 1 by address only, 2 called */
@@ -128,31 +131,37 @@ static bool layout_cells(struct program *p, struct xcode *code)
 	return true;
 }
 
-/* The activation's part of a lane's stack: variables, variables of calls, parameters, results. */
-static void layout_stack(struct xcode *code)
+/* The activation's part of a lane's stack: variables, variables of calls, parameters, results. False when it
+ * is larger than any device's. */
+static bool layout_stack(struct xcode *code)
 {
 	const struct ptx_func *f = code->func;
 
+	if (f->local_bytes > MAX_STACK / 4 || f->call_param_bytes > MAX_STACK / 4)
+		return false;
 	code->call_offset = round16(f->local_bytes);
 	code->param_offset = code->call_offset + round16(f->call_param_bytes);
 	code->ret_offset = code->param_offset + (f->is_entry ? 0 : round16(f->param_bytes));
 	code->local_bytes = code->ret_offset + (f->is_entry ? 0 : round16(f->ret_bytes) + 16);
+	return true;
 }
 
-static struct xcode *code_new(struct program *p, uint32_t index)
+static int code_new(struct program *p, uint32_t index, struct diag *d)
 {
 	struct xcode *code = arena_zalloc(&p->arena, sizeof(*code));
 
 	if (!code)
-		return NULL;
+		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	code->program = p;
 	code->func_index = index;
 	code->func = p->module->ptx->funcs[index];
 	p->codes[index] = code;
 	if (code->func->state != PTX_BUILT)
-		return code;
-	layout_stack(code);
-	return layout_cells(p, code) ? code : NULL;
+		return 0;
+	if (!layout_stack(code))
+		return diag_set(d, CUTRACE_ENOTSUP, code->func->name,
+				"its local variables need more than %u bytes", MAX_STACK / 4);
+	return layout_cells(p, code) ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 }
 
 static int symbol_offsets(struct decode *c)
@@ -223,15 +232,16 @@ static int decode_all(struct program *p, const struct reach *r, const struct inj
 	return rc;
 }
 
-/* Longest chain of calls, or recursion: 1 on a cycle. */
-static int stack_depth(const struct program *p, uint32_t func, uint8_t *mark, uint64_t *deepest)
+/* Longest chain of calls, or recursion: 1 on a cycle or when it is too long to be followed. */
+static int stack_depth(const struct program *p, uint32_t func, unsigned level, uint8_t *mark,
+		       uint64_t *deepest)
 {
 	const struct xcode *code = p->codes[func];
 	uint64_t below = 0;
 
 	if (!code || code->func->state != PTX_BUILT)
 		return 0;
-	if (mark[func] == 1)
+	if (mark[func] == 1 || level > MAX_CHAIN)
 		return 1;
 	if (code->chain) {
 		*deepest = code->chain;
@@ -244,7 +254,7 @@ static int stack_depth(const struct program *p, uint32_t func, uint8_t *mark, ui
 
 		if (in->op != PTX_OP_CALL || in->target == PTX_NONE)
 			continue;
-		if (stack_depth(p, in->target, mark, &one))
+		if (stack_depth(p, in->target, level + 1, mark, &one))
 			return 1;
 		below = one > below ? one : below;
 	}
@@ -253,7 +263,7 @@ static int stack_depth(const struct program *p, uint32_t func, uint8_t *mark, ui
 	return 0;
 }
 
-static void size_stack(struct program *p, const struct reach *r)
+static int size_stack(struct program *p, const struct reach *r, struct diag *d)
 {
 	uint8_t *mark = calloc(p->module->ptx->nfuncs + 1, 1);
 	uint64_t deepest = 0;
@@ -262,11 +272,15 @@ static void size_stack(struct program *p, const struct reach *r)
 	for (uint32_t k = 0; k < r->n; k++)
 		open |= p->module->ptx->funcs[r->list[k]]->calls_indirect;
 	if (!open)
-		open = stack_depth(p, p->entry->func_index, mark, &deepest);
+		open = stack_depth(p, p->entry->func_index, 0, mark, &deepest);
 	free(mark);
 	if (open)
 		deepest = p->entry->local_bytes + (uint64_t)p->module->dev->stack_limit;
+	if (deepest > MAX_STACK)
+		return diag_set(d, CUTRACE_ENOTSUP, p->kernel->name, "it needs more than %u bytes of stack",
+				MAX_STACK);
 	p->stack_bytes = round16(deepest);
+	return 0;
 }
 
 void program_free(struct program *p)
@@ -292,16 +306,15 @@ static int build(struct program *p, struct reach *r, uint32_t entry, const struc
 	p->kernel = p->module->ptx->funcs[entry];
 	p->static_shared = round16(p->kernel->shared_bytes);
 	p->codes = arena_array(&p->arena, p->module->ptx->nfuncs + 1, sizeof(*p->codes));
-	for (uint32_t k = 0; p->codes && k < r->n; k++)
-		if (!code_new(p, r->list[k]))
-			return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
+	for (uint32_t k = 0; p->codes && k < r->n && !rc; k++)
+		rc = code_new(p, r->list[k], d);
+	if (rc)
+		return rc;
 	if (!p->codes)
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	p->entry = p->codes[entry];
 	rc = decode_all(p, r, inject, d);
-	if (!rc)
-		size_stack(p, r);
-	return rc;
+	return rc ? rc : size_stack(p, r, d);
 }
 
 struct program *program_build(struct dev_kernel *k, const struct inject_spec *inject, struct diag *d)
