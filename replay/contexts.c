@@ -14,15 +14,17 @@
 struct context_stack {
 	uint64_t *v;
 	size_t n, cap;
+	struct map streams; /* recorded context -> live stream: the thread's default stream in it */
 };
 
 void contexts_free(struct contexts *c)
 {
-	for (size_t i = 0; i < c->nstacks; i++)
+	for (size_t i = 0; i < c->nstacks; i++) {
 		free(c->stacks[i].v);
+		map_free(&c->stacks[i].streams);
+	}
 	free(c->stacks);
 	map_free(&c->threads);
-	map_free(&c->streams);
 	map_free(&c->primaries);
 	memset(c, 0, sizeof(*c));
 }
@@ -108,6 +110,13 @@ static void follow_set(struct context_stack *s, uint64_t ctx)
 		push(s, ctx);
 }
 
+/* They ended with their context; its handle may be given again. */
+static void forget_streams(struct contexts *c, uint64_t ctx)
+{
+	for (size_t i = 0; i < c->nstacks; i++)
+		map_remove(&c->stacks[i].streams, ctx);
+}
+
 void contexts_follow(struct engine *e, const struct call *c)
 {
 	int i = effect_of(c->f);
@@ -123,6 +132,7 @@ void contexts_follow(struct engine *e, const struct call *c)
 	case STACK_DESTROY:
 		if (s->n && s->v[s->n - 1] == c->rec->args[0])
 			s->n--;
+		forget_streams(&e->contexts, c->rec->args[0]);
 		e->contexts.current = NO_CONTEXT;
 		break;
 	}
@@ -178,13 +188,15 @@ bool contexts_enter(struct engine *e, uint32_t thread)
 uint64_t contexts_thread_stream(struct engine *e, uint32_t thread)
 {
 	uint64_t ctx = contexts_recorded(&e->contexts, thread), stream = 0;
-	uint64_t key = ctx ^ (uint64_t)thread << 48;
+	struct context_stack *s = stack_of(&e->contexts, thread);
 
-	if (map_get(&e->contexts.streams, key, &stream))
+	if (!s)
+		return 0;
+	if (map_get(&s->streams, ctx, &stream))
 		return stream;
 	/* Flags 0: such a stream synchronises with the legacy default stream, as a per-thread one does. */
 	if (driver_plain(&e->drv, "cuStreamCreate", 2, word(&stream), UINT64_C(0)))
 		return 0;
-	map_set(&e->contexts.streams, key, stream);
+	map_set(&s->streams, ctx, stream);
 	return stream;
 }

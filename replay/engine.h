@@ -162,7 +162,6 @@ struct contexts {
 	struct map threads; /* recorded thread -> index into stacks */
 	struct context_stack *stacks;
 	size_t nstacks;
-	struct map streams;   /* per-thread default stream of (thread, context) -> live stream */
 	uint64_t current;     /* live context of the dispatcher; UINT64_MAX: unknown */
 	struct map primaries; /* live device ordinal -> live primary context retained by us */
 };

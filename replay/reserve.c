@@ -11,9 +11,10 @@
 #include "replay/engine.h"
 
 #define GRANULE (UINT64_C(2) << 20)
-#define MAX_GRANULES                                                                           \
-	65536u /* 128 GiB; each is a mapping at worst, of which a process may have some 65,000 \
-		*/
+#define MAX_GRANULES                                                                                      \
+	65536u            /* 128 GiB; each is a mapping at worst, of which a process may have some 65,000 \
+			   */
+#define MAX_CLASHES 1024u /* in a row, 2 GiB: no allocation was there, whatever the trace says */
 #define MAX_ADDRESS UINT64_C(0x7fffffffffff)
 
 static bool is_device_memory(const struct trace_allocation *a)
@@ -21,32 +22,39 @@ static bool is_device_memory(const struct trace_allocation *a)
 	return !strcmp(a->kind, "device") || !strcmp(a->kind, "vmm") || !strcmp(a->kind, "pool");
 }
 
-static void reserve_granule(struct engine *e, uint64_t at)
+/* False: something else is there. */
+static bool reserve_granule(struct engine *e, uint64_t at)
 {
 	void *p;
 
 	if (map_get(&e->reserved, at, NULL) || e->reserved.used >= MAX_GRANULES)
-		return;
+		return true;
 	p = mmap((void *)(uintptr_t)at, GRANULE, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (p == MAP_FAILED) {
 		e->reserve_clashes++;
-		return;
+		return false;
 	}
 	map_set(&e->reserved, at, 1);
+	return true;
 }
 
 void reserve_plan(struct engine *e)
 {
+	unsigned clashes;
+
 	for (size_t i = 0; i < e->nallocation_rows; i++) {
 		const struct trace_allocation *a = &e->allocation_rows[i];
 
 		if (!is_device_memory(a) || a->base > MAX_ADDRESS || a->bytes > MAX_ADDRESS - a->base)
 			continue;
+		clashes = 0;
 		for (uint64_t at = a->base & ~(GRANULE - 1); at < a->base + a->bytes; at += GRANULE) {
 			if (e->reserved.used >= MAX_GRANULES)
 				return;
-			reserve_granule(e, at);
+			clashes = reserve_granule(e, at) ? 0 : clashes + 1;
+			if (clashes == MAX_CLASHES)
+				break;
 		}
 	}
 }

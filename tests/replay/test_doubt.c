@@ -312,6 +312,42 @@ static void test_captured_copies_end_with_their_graph(void **state)
 	}
 }
 
+static void upload_per_thread(uint64_t dst, const void *data, size_t bytes)
+{
+	uint64_t call = CALL(&b, "cuMemcpyHtoDAsync_v2_ptsz", dst, HOST, bytes, 0);
+
+	builder_payload(&b, call, 1, "h2d", HOST, dst, data, bytes);
+}
+
+/* Each thread has one in each context, and a context's handle may be given again. */
+static void test_default_streams_of_threads(void **state)
+{
+	static const uint32_t data[4] = {1, 2, 3, 4};
+	struct trace_thread far = {.id = 65537, .process = 1, .tid = 300, .name = "app"};
+
+	(void)state;
+	open_trace();
+	assert_int_equal(trace_writer_thread(b.w, &far), 0);
+	allocate(R, 16);
+	upload_per_thread(R, data, 16);
+	b.thread = far.id;
+	CALL(&b, "cuCtxSetCurrent", 0x1000);
+	upload_per_thread(R, data, 16);
+	upload_per_thread(R, data, 16);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_logged("cuStreamCreate 0", 2);
+
+	open_trace();
+	allocate(R, 16);
+	upload_per_thread(R, data, 16);
+	CALL(&b, "cuCtxDestroy_v2", 0x1000);
+	make_context(0x1000);
+	allocate(R, 16);
+	upload_per_thread(R, data, 16);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_logged("cuStreamCreate 0", 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup(test_free_of_unknown_address, setup),
 		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
 		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, setup),
+		cmocka_unit_test_setup(test_default_streams_of_threads, setup),
 	};
 	int rc;
 
