@@ -1,6 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What is made when a trace is closed: indexes and views. Both are derived: a reader needs neither.
 
+-- The writer looked up with these what a call destroyed.
+DROP INDEX IF EXISTS stream_alive;
+DROP INDEX IF EXISTS context_alive;
+
 CREATE INDEX call_func ON call(func);
 CREATE INDEX call_failed ON call(result) WHERE result <> 0;
 CREATE INDEX call_in_flight ON call(id) WHERE t_exit IS NULL;

@@ -131,6 +131,8 @@ int trace_writer_process(struct trace_writer *w, const struct trace_process *p);
 int trace_writer_thread(struct trace_writer *w, const struct trace_thread *t);	 /* insert or replace */
 /* Enter only (done == false) or a whole call. A call first written in flight is completed by a second write. */
 int trace_writer_call(struct trace_writer *w, const struct trace_call *c);
+/* A call written in flight will never be completed: its row stays as it is. */
+int trace_writer_call_lost(struct trace_writer *w, uint64_t id);
 /* phase 0 or 1; data in the format of call_memory.data. */
 int trace_writer_call_memory(struct trace_writer *w, uint64_t call, int phase, const void *data, size_t bytes);
 

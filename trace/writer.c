@@ -243,6 +243,10 @@ static int create_schema(struct trace_writer *w, struct diag *d)
 	rc = db_exec(w->db, w->path, d, sql);
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_schema_sql);
+	if (!rc) /* until finish.sql drops them */
+		rc = db_exec(w->db, w->path, d,
+			     "CREATE INDEX stream_alive ON stream(process, handle) WHERE destroyed IS NULL;"
+			     "CREATE INDEX context_alive ON context(process, handle) WHERE destroyed IS NULL;");
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "COMMIT");
 	if (!rc && w->tuning.wal)

@@ -83,19 +83,23 @@ int writer_flush_calls(struct trace_writer *w)
 	return w->error.code;
 }
 
+static int write_flight(struct trace_writer *w, struct flight *f)
+{
+	const struct trace_call *c = &f->call;
+
+	if (f->written)
+		return w->error.code;
+	insert_calls(w, W_CALL, &c, 1);
+	f->written = true;
+	return insert_overflow(w, c);
+}
+
 int writer_flush_flights(struct trace_writer *w)
 {
 	unsigned i;
 
-	for (i = 0; i < w->nflights && !w->error.code; i++) {
-		const struct trace_call *c = &w->flights[i].call;
-
-		if (w->flights[i].written)
-			continue;
-		insert_calls(w, W_CALL, &c, 1);
-		insert_overflow(w, c);
-		w->flights[i].written = true;
-	}
+	for (i = 0; i < w->nflights && !w->error.code; i++)
+		write_flight(w, &w->flights[i]);
 	return w->error.code;
 }
 
@@ -163,6 +167,17 @@ int trace_writer_call(struct trace_writer *w, const struct trace_call *c)
 	if (w->nbatch == CALL_BATCH && writer_flush_calls(w))
 		return w->error.code;
 	return writer_grown(w, 64);
+}
+
+int trace_writer_call_lost(struct trace_writer *w, uint64_t id)
+{
+	struct flight *f = w->error.code ? NULL : find_flight(w, id);
+
+	if (!f)
+		return w->error.code;
+	write_flight(w, f);
+	*f = w->flights[--w->nflights];
+	return w->error.code;
 }
 
 int trace_writer_call_memory(struct trace_writer *w, uint64_t call, int phase, const void *data, size_t bytes)
