@@ -76,8 +76,6 @@ struct rec_thread {
 	struct ring_session *session;
 	uint64_t seq;            /* call entered last */
 	uint32_t functions_told; /* ids of unknown functions that this ring has named (thunk.c) */
-	uint32_t nreturns;       /* shadow stack of thunk.c */
-	struct rec_return *returns;
 	struct rec_thread *next_free;
 };
 

@@ -20,6 +20,7 @@ void rec_hooks_install(void)
 	install(rec_launch_hooks, rec_nlaunch_hooks);
 	install(rec_proc_hooks, rec_nproc_hooks);
 	install(rec_stream_hooks, rec_nstream_hooks);
+	install(rec_context_hooks, rec_ncontext_hooks);
 }
 
 void rec_check_hooks_install(void)

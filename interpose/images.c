@@ -32,28 +32,51 @@ static void bytes(uint64_t seq, int param, const void *data, size_t n)
 		rec_payload(&p, data);
 }
 
+#define FEW_PARTS   64
+#define PARTS_BYTES ((IMAGE_MAX_PARTS + 1) * sizeof(struct image_part))
+
+static void parts(const struct rec_payload *p, const struct image_part *part, unsigned n)
+{
+	uint64_t id = rec_unique();
+
+	for (unsigned i = 0; i < n; i++)
+		rec_payload_piece(p, id, p->width,
+				  (i == 0 ? RING_PAYLOAD_FIRST : 0) | (i == n - 1 ? RING_PAYLOAD_LAST : 0),
+				  part[i].data, part[i].bytes);
+}
+
+static uint64_t sum(const struct image_part *part, unsigned n)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		total += part[i].bytes;
+	return total;
+}
+
+/* A wrapper lists a part for each translation unit: rarely more than a stack has room for. */
 void rec_image(uint64_t seq, int param, const void *image)
 {
-	struct image_part part[64];
+	struct image_part few[FEW_PARTS], *part = few, *many = NULL;
 	struct rec_payload p;
+	uint64_t whole;
 	unsigned n;
-	uint64_t id;
 
 	if (!seq || !image)
 		return;
-	n = image_parts(image, part, sizeof(part) / sizeof(part[0]));
-	p = describe(seq, param, image, 0);
-	if (!n) {
-		rec_unavailable(&p, "neither PTX nor ELF nor a fatbin: its size is unknown");
-		return;
+	whole = image_size(image);
+	p = describe(seq, param, image, whole);
+	n = image_parts(image, few, FEW_PARTS);
+	if (n && sum(few, n) != whole) {
+		part = many = rec_pages(PARTS_BYTES);
+		n = many ? image_parts(image, many, IMAGE_MAX_PARTS + 1) : 0;
 	}
-	for (unsigned i = 0; i < n; i++)
-		p.width += part[i].bytes;
-	id = rec_unique();
-	for (unsigned i = 0; i < n; i++)
-		rec_payload_piece(&p, id, p.width,
-				  (i == 0 ? RING_PAYLOAD_FIRST : 0) | (i == n - 1 ? RING_PAYLOAD_LAST : 0),
-				  part[i].data, part[i].bytes);
+	if (n && sum(part, n) == whole)
+		parts(&p, part, n);
+	else
+		rec_unavailable(&p, whole ? "a fatbin of more parts than can be recorded"
+					  : "neither PTX nor ELF nor a fatbin: its size is unknown");
+	rec_pages_free(many, PARTS_BYTES);
 }
 
 static void file(uint64_t seq, int param, const char *path)

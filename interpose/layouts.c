@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * layouts: where a kernel's parameters lie, asked once per function handle. Looked up without a lock;
- * entries are never freed, an unload makes all of them stale (handles are used again).
+ * entries are never freed, an unload or the end of a context makes all of them stale (handles are used
+ * again), and one that turns out to hold still is used again, so that there are as many as there are
+ * different ones.
  */
 #include "interpose/recorder.h"
 
@@ -9,7 +11,7 @@
 
 struct entry {
 	struct entry *_Atomic next;
-	uint64_t generation;
+	_Atomic uint64_t generation;
 	struct rec_layout layout;
 };
 
@@ -80,18 +82,15 @@ static int driver_layout(uint64_t function, size_t (*out)[2])
 	return n;
 }
 
-static struct entry *new_entry(uint64_t function, int n)
-{
-	size_t count = n > 0 ? (size_t)n : 0;
-	struct entry *e = arena_take(sizeof(*e) + count * sizeof(e->layout.p[0]));
+union scratch {
+	struct rec_layout layout;
+	char bytes[sizeof(struct rec_layout) + REC_MAX_PARAMS * 8];
+};
+_Static_assert(sizeof(((struct rec_layout *)0)->p[0]) <= 8, "a scratch holds all parameters");
 
-	if (!e)
-		return NULL;
-	memset(e, 0, sizeof(*e) + count * sizeof(e->layout.p[0]));
-	e->layout.function = function;
-	e->layout.nparams = (uint32_t)count;
-	e->layout.known = n >= 0;
-	return e;
+static size_t layout_bytes(const struct rec_layout *l)
+{
+	return sizeof(*l) + l->nparams * sizeof(l->p[0]);
 }
 
 static void set_params(struct rec_layout *l, size_t (*at)[2])
@@ -150,12 +149,11 @@ static void name_kernel(uint64_t function)
 		rec_kernel_record(function, (uintptr_t)module, name);
 }
 
-static struct entry *learn(uint64_t function, uint64_t seq)
+static void learn(uint64_t function, uint64_t seq, union scratch *to)
 {
 	size_t at[REC_MAX_PARAMS][2];
 	int n = driver_layout(function, at);
 	struct ring_params *answer = NULL;
-	struct entry *e;
 
 	name_kernel(function);
 	if (n < 0 || rec_checking) {
@@ -172,14 +170,55 @@ static struct entry *learn(uint64_t function, uint64_t seq)
 			at[i][1] = answer->p[i].bytes;
 		}
 	}
-	e = new_entry(function, n);
-	if (e) {
-		set_params(&e->layout, at);
-		if (answer)
-			set_access(&e->layout, answer);
-	}
+	memset(to, 0, sizeof(*to));
+	to->layout.function = function;
+	to->layout.nparams = n > 0 ? (uint32_t)n : 0;
+	to->layout.known = n >= 0;
+	set_params(&to->layout, at);
+	if (answer)
+		set_access(&to->layout, answer);
 	rec_pages_free(answer, sizeof(*answer));
+}
+
+/* Nothing in it is written again: another thread may be reading. */
+static struct entry *same_as(struct entry *e, const struct rec_layout *l)
+{
+	for (; e; e = atomic_load_explicit(&e->next, memory_order_relaxed))
+		if (e->layout.function == l->function && e->layout.nparams == l->nparams &&
+		    !memcmp(&e->layout, l, layout_bytes(l)))
+			return e;
+	return NULL;
+}
+
+static struct entry *publish(struct entry *_Atomic *bucket, const struct rec_layout *l, uint64_t now)
+{
+	struct entry *e = same_as(atomic_load_explicit(bucket, memory_order_acquire), l), *head;
+
+	if (e) {
+		atomic_store_explicit(&e->generation, now, memory_order_relaxed);
+		return e;
+	}
+	e = arena_take(sizeof(*e) + layout_bytes(l) - sizeof(*l));
+	if (!e)
+		return NULL;
+	memcpy(&e->layout, l, layout_bytes(l));
+	atomic_init(&e->generation, now);
+	head = atomic_load(bucket);
+	do
+		atomic_init(&e->next, head);
+	while (!atomic_compare_exchange_weak(bucket, &head, e));
 	return e;
+}
+
+static const struct rec_layout *learn_and_publish(struct entry *_Atomic *bucket, uint64_t function,
+						  uint64_t seq, uint64_t now)
+{
+	union scratch found;
+	struct entry *e;
+
+	learn(function, seq, &found);
+	e = publish(bucket, &found.layout, now);
+	return e ? &e->layout : NULL;
 }
 
 const struct rec_layout *rec_layout(uint64_t function, uint64_t seq)
@@ -189,14 +228,8 @@ const struct rec_layout *rec_layout(uint64_t function, uint64_t seq)
 	struct entry *e = atomic_load_explicit(bucket, memory_order_acquire);
 
 	for (; e; e = atomic_load_explicit(&e->next, memory_order_relaxed))
-		if (e->layout.function == function && e->generation == now)
+		if (e->layout.function == function &&
+		    atomic_load_explicit(&e->generation, memory_order_relaxed) == now)
 			return &e->layout;
-	e = learn(function, seq);
-	if (!e)
-		return NULL;
-	e->generation = now;
-	e->next = atomic_load(bucket);
-	while (!atomic_compare_exchange_weak(bucket, (struct entry **)&e->next, e))
-		;
-	return &e->layout;
+	return learn_and_publish(bucket, function, seq, now);
 }

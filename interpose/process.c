@@ -300,9 +300,21 @@ bool rec_announce_ring(int memfd)
 	bool ok;
 
 	pthread_mutex_lock(&process->lock);
-	ok = socket_ready() && transmit(&m, sizeof(m), memfd);
+	ok = socket_ready() && transmit(&m, sizeof(m), memfd) && receive(&m, sizeof(m), NULL) &&
+	     m.kind == RING_MSG_TAKEN;
 	pthread_mutex_unlock(&process->lock);
 	return ok;
+}
+
+void rec_say(const char *text)
+{
+	struct ring_say say = {.m = {RING_MSG_SAY, sizeof(say)}};
+
+	strncpy(say.text, text, sizeof(say.text) - 1);
+	pthread_mutex_lock(&process->lock);
+	if (socket_ready())
+		transmit(&say, sizeof(say), -1);
+	pthread_mutex_unlock(&process->lock);
 }
 
 bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)

@@ -33,8 +33,10 @@ bool rec_collector_lives(void);
 extern bool rec_off;
 /* Recording is over for this process: all calls pass through from now on. */
 void rec_stop(void);
-/* Gives the collector a ring. The descriptor stays the caller's. */
+/* Gives the collector a ring; false when it can't take it. The descriptor stays the caller's. */
 bool rec_announce_ring(int memfd);
+/* A diagnostic, where there is no ring to put one in. */
+void rec_say(const char *text);
 /* Asks for a kernel's parameters. False when there is no answer. Everything this thread did is published. */
 bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer);
 /* A counter that is unique in this process: payload ids. */
@@ -137,9 +139,9 @@ struct rec_hook {
 void rec_hooks_install(void);
 void rec_check_hooks_install(void); /* --check only */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_check_hooks[],
-	rec_proc_hooks[], rec_stream_hooks[];
+	rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[];
 extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks,
-	rec_nstream_hooks;
+	rec_nstream_hooks, rec_ncontext_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
 {
@@ -155,6 +157,8 @@ void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t by
 /* The same for any source that a 3D copy can have; the destination is filled in here. */
 void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstream stream, bool per_thread);
 bool rec_capturing(CUstream stream, bool per_thread);
+/* The context is about to end: its page-locked memory is not used again. */
+void rec_stages_drop(CUcontext context);
 
 /* ---- layouts.c --------------------------------------------------------------- */
 
@@ -192,6 +196,8 @@ struct rec_thunk_traits {
 /* An address that records calls of `real` under `name` with their registers. The same pair gives the same
  * address. Returns real itself when no thunk can be made. */
 void *rec_thunk(const char *name, void *real, const struct rec_thunk_traits *traits);
+/* At the end of a thread. */
+void rec_returns_free(void);
 
 /* ---- images.c ------------------------------------------------------------------- */
 

@@ -29,21 +29,28 @@ static uint64_t round8(uint64_t n)
 	return (n + 7) & ~(uint64_t)7;
 }
 
+#define DIAG_BYTES 1000
+
 void rec_diag2(int severity, uint64_t seq, const char *text, const char *name)
 {
+	static const char cut[] = "...";
 	struct rec_thread *t = rec_thread_now();
-	size_t n = strlen(text), m = name ? strlen(name) : 0;
+	size_t n = strlen(text), m = name ? strlen(name) : 0, more = 0;
 	struct ring_diag *d;
 
-	if (!t || n + m > 1000)
-		return;
-	d = begin(t, round8(sizeof(*d) + n + m + 1), RING_DIAG, (uint16_t)severity);
+	if (n + m > DIAG_BYTES) {
+		n = n < DIAG_BYTES ? n : DIAG_BYTES;
+		m = DIAG_BYTES - n;
+		more = sizeof(cut) - 1;
+	}
+	d = t ? begin(t, round8(sizeof(*d) + n + m + more + 1), RING_DIAG, (uint16_t)severity) : NULL;
 	if (!d)
 		return;
 	d->seq = seq;
 	memcpy(d->text, text, n);
 	memcpy(d->text + n, name ? name : "", m);
-	d->text[n + m] = '\0';
+	memcpy(d->text + n + m, cut, more);
+	d->text[n + m + more] = '\0';
 	rec_commit(t, d->r.bytes);
 }
 

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 2u
+#define RING_VERSION 3u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* One page, shared by all processes of a recording; made by the collector. */
@@ -174,10 +174,14 @@ struct ring_diag {
 enum ring_message_kind {
 	RING_MSG_HELLO = 1, /* struct ring_hello; answer: RING_MSG_WELCOME with the session memfd */
 	RING_MSG_WELCOME,
-	RING_MSG_RING,       /* memfd attached; no answer */
+	RING_MSG_RING,       /* memfd attached; answer: RING_MSG_TAKEN or RING_MSG_REFUSED */
 	RING_MSG_ASK_PARAMS, /* struct ring_ask: layout of a kernel's parameters; answer: RING_MSG_PARAMS */
 	RING_MSG_PARAMS,
 	RING_MSG_BYE, /* orderly end: all rings are final; answered with BYE when drained */
+	RING_MSG_TAKEN,
+	RING_MSG_REFUSED, /* the thread is to have no ring */
+	RING_MSG_SAY, /* struct ring_say: a diagnostic of a process that has no ring to put it in; no answer
+		       */
 };
 struct ring_message {
 	uint32_t kind, bytes;
@@ -188,6 +192,10 @@ struct ring_hello {
 	uint32_t token;  /* of this process image; the same again when the program closed our socket and we
 			    come back */
 	char text[4000]; /* exe \0 cwd \0 argv... \0 \0, cut if longer */
+};
+struct ring_say {
+	struct ring_message m;
+	char text[248]; /* NUL-terminated */
 };
 struct ring_ask {
 	struct ring_message m;

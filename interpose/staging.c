@@ -8,13 +8,18 @@
  */
 #include "interpose/recorder.h"
 
-#define STAGE_BYTES (1u << 20) /* ordinary buffers, kept for the next copy */
+#define STAGE_MIN   (64u << 10) /* ordinary buffers are this or STAGE_BYTES, and kept for the next copy */
+#define STAGE_BYTES (1u << 20)
 #define STAGE_MAX   (256u << 20)
 
+/* Page-locked memory ends with the context that it was taken in. */
 struct stage {
-	struct stage *next;
+	struct stage *next;     /* idle or free */
+	struct stage *next_all; /* all that were ever made: the struct is used again */
 	char *host;
 	size_t bytes;
+	CUcontext context;
+	bool dead; /* its context has ended while a copy used it */
 };
 
 struct job {
@@ -28,8 +33,8 @@ struct job {
 };
 
 static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* the two lists; never held across a call into the driver */
-static struct stage *stages;
+	PTHREAD_MUTEX_INITIALIZER; /* the lists; never held across a call into the driver */
+static struct stage *idle, *unused, *all;
 static struct job *jobs;
 
 #define ON_STREAM(fn, per_thread)                                                                           \
@@ -69,48 +74,86 @@ static struct job *new_job(void)
 	return j;
 }
 
+/* Under the lock. */
+static void give_back(struct stage *s)
+{
+	struct stage **list = s->dead ? &unused : &idle;
+
+	s->next = *list;
+	*list = s;
+}
+
 static void free_job(struct job *j)
 {
 	pthread_mutex_lock(&lock);
-	if (j->last && j->stage) {
-		j->stage->next = stages;
-		stages = j->stage;
-	}
+	if (j->last && j->stage)
+		give_back(j->stage);
 	j->next = jobs;
 	jobs = j;
 	pthread_mutex_unlock(&lock);
 }
 
-static struct stage *find_stage(size_t bytes)
+/* The smallest that is not wastefully large. */
+static struct stage *find_stage(CUcontext context, size_t bytes)
 {
-	struct stage **p, *s;
+	struct stage **p, **best = NULL, *s = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (p = &stages; *p && (*p)->bytes < bytes; p = &(*p)->next)
-		;
-	s = *p;
-	if (s)
-		*p = s->next;
+	for (p = &idle; *p; p = &(*p)->next)
+		if ((*p)->context == context && (*p)->bytes >= bytes &&
+		    (!best || (*p)->bytes < (*best)->bytes))
+			best = p;
+	if (best) {
+		s = *best;
+		*best = s->next;
+	}
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+/* A struct for new memory, known to rec_stages_drop from now on. */
+static struct stage *new_stage(CUcontext context, char *host, size_t bytes)
+{
+	struct stage *s, *block = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (!unused)
+		block = rec_pages(64 * sizeof(*block));
+	for (unsigned i = 0; block && i < 64; i++) {
+		block[i].next = unused;
+		unused = &block[i];
+		block[i].next_all = all;
+		all = &block[i];
+	}
+	s = unused;
+	if (s) {
+		unused = s->next;
+		s->host = host;
+		s->bytes = bytes;
+		s->context = context;
+		s->dead = false;
+	}
 	pthread_mutex_unlock(&lock);
 	return s;
 }
 
 static struct stage *get_stage(size_t bytes)
 {
+	CUcontext context = NULL;
 	struct stage *s;
 	void *host = NULL;
 
-	bytes = bytes < STAGE_BYTES ? STAGE_BYTES : bytes;
-	s = find_stage(bytes);
+	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
+		context = NULL;
+	bytes = bytes <= STAGE_MIN ? STAGE_MIN : bytes < STAGE_BYTES ? STAGE_BYTES : bytes;
+	s = find_stage(context, bytes);
 	if (s)
 		return s;
 	/* Portable: a stream of any context may use it. */
 	if (REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS)
 		return NULL;
-	s = rec_pages(sizeof(*s));
-	if (s)
-		*s = (struct stage){.host = host, .bytes = bytes};
-	else
+	s = new_stage(context, host, bytes);
+	if (!s)
 		REAL(cuMemFreeHost)(host);
 	return s;
 }
@@ -118,9 +161,45 @@ static struct stage *get_stage(size_t bytes)
 static void put_stage(struct stage *s)
 {
 	pthread_mutex_lock(&lock);
-	s->next = stages;
-	stages = s;
+	give_back(s);
 	pthread_mutex_unlock(&lock);
+}
+
+/* Freed and not just forgotten: a primary context may have other holders and live on. */
+static void free_stages(struct stage *s)
+{
+	struct rec_thread *t = rec_own_begin();
+	struct stage *next;
+
+	for (; s; s = next) {
+		next = s->next;
+		REAL(cuMemFreeHost)(s->host);
+		s->dead = true;
+		put_stage(s);
+	}
+	rec_own_end(t);
+}
+
+void rec_stages_drop(CUcontext context)
+{
+	struct stage **p, *s, *dropped = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (p = &idle; (s = *p);) {
+		if (s->context != context) {
+			p = &s->next;
+			continue;
+		}
+		*p = s->next;
+		s->next = dropped;
+		dropped = s;
+	}
+	/* Those in use, too. */
+	for (s = all; s; s = s->next_all)
+		if (s->context == context)
+			s->dead = true;
+	pthread_mutex_unlock(&lock);
+	free_stages(dropped);
 }
 
 /* On a thread of the driver's. */
@@ -143,15 +222,22 @@ static bool stage_piece(const struct rec_payload *p, struct stage *s, CUdevicept
 	size_t n = bytes - done < s->bytes ? bytes - done : s->bytes;
 	struct job *j = new_job();
 
-	if (!j)
+	if (!j) {
+		if (done == 0)
+			put_stage(s);
 		return false;
+	}
 	*j = (struct job){
 		.p = *p, .id = id, .total = bytes, .bytes = n, .stage = s, .last = done + n == bytes};
 	j->flags = RING_PAYLOAD_STAGED | (done ? 0 : RING_PAYLOAD_FIRST) | (j->last ? RING_PAYLOAD_LAST : 0);
-	if (ON_STREAM(cuMemcpyDtoHAsync_v2, per_thread)(s->host, device + done, n, stream) == CUDA_SUCCESS &&
-	    enqueue_publish(j, stream, per_thread))
-		return true;
-	j->last = false;
+	if (ON_STREAM(cuMemcpyDtoHAsync_v2, per_thread)(s->host, device + done, n, stream) == CUDA_SUCCESS) {
+		if (enqueue_publish(j, stream, per_thread))
+			return true;
+		/* The device will write into the buffer, nobody can say when: it is given up. */
+		j->last = false;
+	} else {
+		j->last = done == 0;
+	}
 	free_job(j);
 	return false;
 }
@@ -163,14 +249,11 @@ void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t by
 {
 	uint64_t id = rec_announce(p);
 	struct rec_thread *t = rec_own_begin();
-	struct stage *s = bytes ? get_stage(STAGE_BYTES) : NULL;
+	struct stage *s = bytes ? get_stage(bytes < STAGE_BYTES ? bytes : STAGE_BYTES) : NULL;
 	size_t done = 0;
 
 	while (s && done < bytes && stage_piece(p, s, device, done, bytes, id, stream, per_thread))
 		done += bytes - done < s->bytes ? bytes - done : s->bytes;
-	/* With pieces already enqueued the buffer is in use; it is given up then. */
-	if (s && done == 0)
-		put_stage(s);
 	rec_own_end(t);
 	if (done < bytes)
 		rec_announced_unavailable(p, id, not_enqueued);
@@ -186,8 +269,10 @@ static bool stage_all(const struct rec_payload *p, uint64_t id, const CUDA_MEMCP
 	struct job *j = new_job();
 	size_t bytes = p->width * p->height * p->depth;
 
-	if (!j)
+	if (!j) {
+		put_stage(s);
 		return false;
+	}
 	*j = (struct job){.p = *p, .id = id, .total = bytes, .bytes = bytes, .stage = s, .last = true};
 	j->flags = RING_PAYLOAD_STAGED | RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST;
 	m.dstMemoryType = CU_MEMORYTYPE_HOST;
@@ -197,10 +282,11 @@ static bool stage_all(const struct rec_payload *p, uint64_t id, const CUDA_MEMCP
 	m.dstXInBytes = m.dstY = m.dstZ = m.dstLOD = 0;
 	m.dstPitch = p->width;
 	m.dstHeight = p->height;
-	if (ON_STREAM(cuMemcpy3DAsync_v2, per_thread)(&m, stream) == CUDA_SUCCESS &&
-	    enqueue_publish(j, stream, per_thread))
-		return true;
-	j->last = false;
+	if (ON_STREAM(cuMemcpy3DAsync_v2, per_thread)(&m, stream) == CUDA_SUCCESS) {
+		if (enqueue_publish(j, stream, per_thread))
+			return true;
+		j->last = false; /* as above */
+	}
 	free_job(j);
 	return false;
 }
@@ -221,8 +307,6 @@ void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstre
 	t = rec_own_begin();
 	s = get_stage(bytes);
 	ok = s && stage_all(p, id, copy, s, stream, per_thread);
-	if (s && !ok)
-		put_stage(s);
 	rec_own_end(t);
 	if (!ok)
 		rec_announced_unavailable(p, id, not_enqueued);

@@ -105,7 +105,6 @@ static struct rec_thread *new_thread(struct ring_session *s)
 	t->data = (uint8_t *)h + RING_DATA_OFFSET;
 	t->mask = h->bytes - 1;
 	t->limit = h->bytes;
-	t->returns = (struct rec_return *)(t + 1);
 	return t;
 }
 
@@ -147,7 +146,7 @@ static void thread_end(void *arg)
 	}
 	atomic_store_explicit(&t->ring->closed, 1, memory_order_release);
 	rec_self = NULL;
-	t->nreturns = 0;
+	rec_returns_free();
 	pthread_mutex_lock(&free_lock);
 	t->next_free = free_rings;
 	free_rings = t;
@@ -191,6 +190,8 @@ struct rec_thread *rec_thread_get(void)
 		if (have_key)
 			pthread_setspecific(end_key, t);
 	} else {
+		rec_say("a thread could not be given a ring (limits on files or memory): "
+			"the process is not recorded from here on");
 		rec_stop();
 	}
 	errno = saved;

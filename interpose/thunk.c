@@ -12,12 +12,22 @@
 #include <errno.h>
 
 #define NAME_MAX_BYTES 104
-#define MAX_RETURNS    ((4096 - sizeof(struct rec_thread)) / sizeof(struct rec_return))
+#define RETURNS_BYTES  4096
+#define MAX_RETURNS    ((RETURNS_BYTES - sizeof(struct rec_returns)) / sizeof(struct rec_return))
 
 struct rec_return {
 	uint64_t address, sp, seq, out;
+	struct rec_thread *ring; /* that the call was entered in */
 	uint32_t index;
 };
+
+/* Lives as long as its thread, whatever becomes of the recording: who was called is to return. A forked child
+ * needs its copy too. */
+struct rec_returns {
+	uint64_t n;
+	struct rec_return of[];
+};
+static __thread struct rec_returns *returns __attribute__((tls_model("initial-exec")));
 
 struct thunk {
 	void *real;
@@ -97,6 +107,19 @@ static void fill(uint64_t *w, const struct thunk_registers *r, const uint64_t *s
 		w[14 + i] = stack[i];
 }
 
+static bool room_to_return(void)
+{
+	if (!returns)
+		returns = rec_pages(RETURNS_BYTES);
+	return returns && returns->n < MAX_RETURNS;
+}
+
+void rec_returns_free(void)
+{
+	rec_pages_free(returns, RETURNS_BYTES);
+	returns = NULL;
+}
+
 void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_slot)
 {
 	struct thunk *k = &thunks[index];
@@ -105,7 +128,7 @@ void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_sl
 	struct rec_frame f;
 	uint64_t *w;
 
-	if (!t || t->nreturns == MAX_RETURNS)
+	if (!t || !room_to_return())
 		return k->real;
 	if (t->functions_told <= index)
 		name_functions(t);
@@ -113,42 +136,46 @@ void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_sl
 	if (w) {
 		fill(w, r, return_slot + 1);
 		rec_publish_enter(&f);
-		if (k->image_param >= 0)
-			rec_image(f.seq, k->image_param, (void *)r->integer[k->image_param]);
-		t->returns[t->nreturns++] =
+		returns->of[returns->n++] =
 			(struct rec_return){.address = *return_slot,
 					    .sp = (uintptr_t)(return_slot + 1),
 					    .seq = f.seq,
+					    .ring = f.t,
 					    .index = index,
 					    .out = k->out_param >= 0 ? r->integer[k->out_param] : 0};
 		*return_slot = (uintptr_t)thunk_return;
+		if (k->image_param >= 0)
+			rec_image(f.seq, k->image_param, (void *)r->integer[k->image_param]);
 	}
 	errno = saved;
 	return k->real;
 }
 
-static struct rec_thread *owner(void)
+static struct rec_return pop_return(uint64_t sp)
 {
-	/* Inside a call that the recorder makes itself nothing is pushed, so whoever comes here has a ring.
-	 */
-	return rec_self ? rec_self : rec_thread_get();
+	struct rec_return e;
+	uint64_t i;
+
+	/* Entries above ours were left by longjmp, or belong to another stack of this thread. */
+	for (i = returns->n; i > 0 && returns->of[i - 1].sp != sp; i--)
+		;
+	if (i == 0)
+		__builtin_trap(); /* the stack was moved under the call: nobody knows the way back */
+	e = returns->of[i - 1];
+	memmove(&returns->of[i - 1], &returns->of[i], (returns->n - i) * sizeof(e));
+	returns->n--;
+	return e;
 }
 
 uint64_t thunk_exit(uint64_t rax, uint64_t sp)
 {
-	struct rec_thread *t = owner();
-	struct rec_return e;
-	struct rec_frame f;
+	struct rec_return e = pop_return(sp);
+	struct rec_frame f = {.t = e.ring, .seq = e.seq, .func = RING_UNKNOWN + e.index};
 	uint64_t *w;
-	uint32_t i;
 
-	/* Entries above ours were left by longjmp, or belong to another stack of this thread. */
-	for (i = t->nreturns; i > 0 && t->returns[i - 1].sp != sp; i--)
-		;
-	e = t->returns[i - 1];
-	memmove(&t->returns[i - 1], &t->returns[i], (t->nreturns - i) * sizeof(e));
-	t->nreturns--;
-	f = (struct rec_frame){.t = t, .seq = e.seq, .func = RING_UNKNOWN + e.index};
+	/* Recording has ended meanwhile, or this is a child that was forked inside the call. */
+	if (rec_self != e.ring)
+		return e.address;
 	w = rec_leave(&f, thunks[e.index].is_void ? 0 : (int32_t)rax, e.out ? 1 : 0);
 	if (e.out)
 		rec_out(&f, w, 0, e.out, 8);

@@ -261,6 +261,13 @@ static pid_t peer_pid(int fd, pid_t said)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 && cred.pid > 0 ? cred.pid : said;
 }
 
+static void answer(int fd, enum ring_message_kind kind)
+{
+	struct ring_message m = {kind, sizeof(m)};
+
+	send(fd, &m, sizeof(m), MSG_NOSIGNAL);
+}
+
 static void welcome(struct collector *c, int fd)
 {
 	struct ring_message m = {RING_MSG_WELCOME, sizeof(m)};
@@ -282,8 +289,14 @@ static void hello(struct collector *c, struct source *s, const struct ring_hello
 	pid_t pid = peer_pid(s->fd, (pid_t)h->pid);
 	struct process *p = find_process(c, pid, true);
 
-	if (h->version != RING_VERSION)
-		return; /* no welcome: the program runs unrecorded */
+	if (h->version != RING_VERSION) {
+		collector_diag(
+			c, NULL, 0, "error", "collector",
+			"process %d speaks version %u of the recorder's protocol, not %u: it is not recorded",
+			(int)pid, h->version, RING_VERSION);
+		shutdown(s->fd, SHUT_RDWR); /* it waits for an answer */
+		return;
+	}
 	if (p && p->token != h->token) {
 		/* The same process with another program in it. */
 		end_process(c, p, "exec");
@@ -291,25 +304,35 @@ static void hello(struct collector *c, struct source *s, const struct ring_hello
 	}
 	if (!p)
 		p = add_process(c, h, pid);
-	if (!p)
+	if (!p) {
+		shutdown(s->fd, SHUT_RDWR);
 		return;
+	}
 	s->process = p;
 	s->next_of_process = p->connections;
 	p->connections = s;
 	welcome(c, s->fd);
 }
 
-static void add_ring(struct collector *c, struct process *p, int memfd)
+/* memfd: negative when we could not be given it, for want of descriptors. */
+static void add_ring(struct collector *c, struct source *s, int memfd)
 {
-	struct ring *r = ring_map(memfd, p);
+	struct ring *r = memfd >= 0 ? ring_map(memfd, s->process) : NULL;
 
+	answer(s->fd, r ? RING_MSG_TAKEN : RING_MSG_REFUSED);
 	if (!r) {
-		collector_diag(c, p, 0, "error", "collector",
-			       "a ring could not be mapped: a thread is not recorded");
+		collector_diag(c, s->process, 0, "error", "collector",
+			       "a thread's ring could not be %s: the process is not recorded from here on",
+			       memfd >= 0 ? "mapped" : "received, there are too many open files");
 		return;
 	}
 	r->next = c->rings;
 	c->rings = r;
+}
+
+static void say(struct collector *c, struct process *p, const struct ring_say *m)
+{
+	collector_diag(c, p, 0, "error", "recorder", "%.*s", (int)sizeof(m->text) - 1, m->text);
 }
 
 /* Everything the thread published before it asked is read and settled first. */
@@ -332,12 +355,16 @@ static void message(struct collector *c, struct source *s, const struct ring_mes
 			hello(c, s, (const struct ring_hello *)m);
 		break;
 	case RING_MSG_RING:
-		if (s->process && memfd >= 0)
-			add_ring(c, s->process, memfd);
+		if (s->process)
+			add_ring(c, s, memfd);
 		break;
 	case RING_MSG_ASK_PARAMS:
 		if (n == sizeof(struct ring_ask) && s->process)
 			answer_params(c, s, (const struct ring_ask *)m);
+		break;
+	case RING_MSG_SAY:
+		if (n == sizeof(struct ring_say) && s->process)
+			say(c, s->process, (const struct ring_say *)m);
 		break;
 	default: break;
 	}
@@ -360,6 +387,7 @@ static bool receive_one(struct collector *c, struct source *s, bool *closed)
 		struct ring_message m;
 		struct ring_hello hello;
 		struct ring_ask ask;
+		struct ring_say say;
 	} u;
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec v = {&u, sizeof(u)};

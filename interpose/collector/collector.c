@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -218,6 +219,17 @@ static void ignore_signals(void)
 		signal(ignored[i], SIG_IGN);
 }
 
+/* Two descriptors for each process that is recorded at a time. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int collector_run(const struct collector_options *o, struct diag *d)
 {
 	struct collector c = {.o = o, .epoll_fd = -1};
@@ -226,6 +238,7 @@ int collector_run(const struct collector_options *o, struct diag *d)
 
 	d = d ? d : &own;
 	ignore_signals();
+	allow_files();
 	prctl(PR_SET_NAME, "cutrace-collect");
 	rc = open_all(&c, d);
 	if (rc) {

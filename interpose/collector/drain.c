@@ -153,6 +153,8 @@ static void release_image(struct collector *c, struct open_call *o)
 static void lose_call(struct collector *c, struct open_call *o)
 {
 	flight(c, o);
+	if (c->w)
+		trace_writer_call_lost(c->w, o->row.id);
 	release_image(c, o);
 }
 

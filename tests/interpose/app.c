@@ -14,12 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #define CUDA_ABI_NO_MAPPING
 #include "api/gen/cuda_abi.h"
+#include "interpose/ring.h"
 
 static char **args;
 
@@ -573,6 +577,151 @@ static int scenario_stuck(void)
 	return 0;
 }
 
+/* ---- the collector: gone in the middle of a call, or not of our mind ----------------------------- */
+
+static void kill_collector(void)
+{
+	char path[64];
+	FILE *f;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getppid(), (int)getppid());
+	f = fopen(path, "r");
+	while (f && fscanf(f, "%d", &pid) == 1)
+		if (pid != getpid())
+			kill(pid, SIGKILL);
+	if (f)
+		fclose(f);
+	usleep(100000);
+}
+
+/* More than any ring holds. */
+static int fill_ring(void *unused)
+{
+	int version;
+
+	(void)unused;
+	kill_collector();
+	for (int i = 0; i < 400000; i++)
+		cuDriverGetVersion(&version);
+	return 7;
+}
+
+static int scenario_orphaned_inside(void)
+{
+	int (*call)(int (*)(void *), void *) = NULL, version;
+
+	cuDriverGetVersion(&version);
+	cuGetProcAddress_v2("cuBrandNewCallback", (void **)&call, 15000, 0, NULL);
+	printf("returned %d\n", call ? call(fill_ring, NULL) : -1);
+	return 0;
+}
+
+static int hello(struct ring_hello *h, unsigned version)
+{
+	const char *where = getenv(RING_ENV_SOCKET);
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct timeval limit = {10, 0};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	memcpy(a.sun_path, where, strlen(where));
+	if (a.sun_path[0] == '@')
+		a.sun_path[0] = '\0';
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	memset(h, 0, sizeof(*h));
+	h->m = (struct ring_message){RING_MSG_HELLO, sizeof(*h)};
+	h->version = version;
+	h->pid = (uint32_t)getpid();
+	h->ppid = (uint32_t)getppid();
+	if (connect(fd, (struct sockaddr *)&a,
+		    offsetof(struct sockaddr_un, sun_path) + strlen(where) + (where[0] != '@')) != 0 ||
+	    send(fd, h, sizeof(*h), 0) != sizeof(*h))
+		puts("not connected");
+	return fd;
+}
+
+static int scenario_other_version(void)
+{
+	static struct ring_hello h;
+	char answer[64];
+
+	printf("%zd\n", recv(hello(&h, RING_VERSION + 1), answer, sizeof(answer), 0));
+	return 0;
+}
+
+/* A ring whose descriptor did not arrive. */
+static int scenario_refused_ring(void)
+{
+	static struct ring_hello h;
+	struct ring_message m = {RING_MSG_RING, sizeof(m)}, answer = {0, 0};
+	int fd = hello(&h, RING_VERSION);
+
+	recv(fd, &answer, sizeof(answer), 0);
+	printf("%d ", answer.kind == RING_MSG_WELCOME);
+	send(fd, &m, sizeof(m), 0);
+	recv(fd, &answer, sizeof(answer), 0);
+	printf("%d\n", answer.kind == RING_MSG_REFUSED);
+	return 0;
+}
+
+static void *call_once(void *result)
+{
+	int version = 0;
+
+	*(int *)result = cuDriverGetVersion(&version) == 0 && version == 13000;
+	return NULL;
+}
+
+/* No memory file may be made for the second thread's ring. */
+static int scenario_no_ring(void)
+{
+	struct rlimit none = {0, RLIM_INFINITY};
+	int first = 0, second = 0;
+	pthread_t t;
+
+	call_once(&first);
+	getrlimit(RLIMIT_FSIZE, &none);
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_FSIZE, &none);
+	pthread_create(&t, NULL, call_once, &second);
+	pthread_join(t, NULL);
+	none.rlim_cur = none.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &none);
+	printf("%d %d\n", first, second);
+	return 0;
+}
+
+/* Relocatable code of many translation units: a wrapper of version 2 with a list of containers. */
+#define UNITS 300
+static int scenario_many_parts(void)
+{
+	static struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t bytes;
+		char data[16];
+	} unit[UNITS];
+	static const void *list[UNITS + 1];
+	const struct {
+		uint32_t magic, version;
+		const void *data, *list;
+	} wrapper = {0x466243b1u, 2, &unit[0], list};
+	CUmodule m;
+
+	for (int i = 0; i < UNITS; i++) {
+		unit[i].magic = 0xba55ed50u;
+		unit[i].version = 1;
+		unit[i].header = 16;
+		unit[i].bytes = sizeof(unit[i].data);
+		memset(unit[i].data, i, sizeof(unit[i].data));
+		if (i)
+			list[i - 1] = &unit[i];
+	}
+	cuModuleLoadFatBinary(&m, &wrapper);
+	print_hash("image", unit, sizeof(unit));
+	return 0;
+}
+
 #define S(name)                        \
 	{                              \
 #		name, scenario_##name \
@@ -581,12 +730,14 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	S(calls),         S(errno),          S(closefds),      S(abort),     S(_exit),        S(segv),
-	S(term),          S(threads),        S(short_threads), S(fork),      S(exec),         S(unknown_proc),
-	S(unknown_dlsym), S(unknown_linked), S(known_proc),    S(nesting),   S(export_table), S(pinned),
-	S(bad_pointers),  S(capture),        S(pitched),       S(large),     S(noise),        S(launch),
-	S(launch_ask),    S(stuck),          S(late_child),    S(late_only), S(pinned_many),  S(faulted),
-	S(sigchld),       S(reload),         S(launch_cubin),
+	S(calls),        S(errno),        S(closefds),      S(abort),           S(_exit),
+	S(segv),         S(term),         S(threads),       S(short_threads),   S(fork),
+	S(exec),         S(unknown_proc), S(unknown_dlsym), S(unknown_linked),  S(known_proc),
+	S(nesting),      S(export_table), S(pinned),        S(bad_pointers),    S(capture),
+	S(pitched),      S(large),        S(noise),         S(launch),          S(launch_ask),
+	S(stuck),        S(late_child),   S(late_only),     S(pinned_many),     S(faulted),
+	S(sigchld),      S(reload),       S(launch_cubin),  S(orphaned_inside), S(other_version),
+	S(refused_ring), S(no_ring),      S(many_parts),
 };
 
 int main(int argc, char **argv)

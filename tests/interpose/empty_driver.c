@@ -393,6 +393,12 @@ __attribute__((visibility("default"))) double cuBrandNewFunction(int a, double b
 	return a + b + (c != NULL) + d + (double)(e1 + e2 + e3 + e4) + (double)on_stack;
 }
 
+int cuBrandNewCallback(int (*f)(void *), void *p);
+__attribute__((visibility("default"))) int cuBrandNewCallback(int (*f)(void *), void *p)
+{
+	return f(p);
+}
+
 /* Calls an exported function through the PLT, as drivers do. */
 int cuBrandNewNesting(int *version);
 __attribute__((visibility("default"))) int cuBrandNewNesting(int *version)

@@ -3,6 +3,7 @@
  * own_app: a program for our own driver, whose memory and streams are real: copies that the recorder can only
  * take on their streams, contexts that end, a kernel that strays. Prints what the test is to find.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,14 +195,60 @@ static int scenario_stray(void)
 	return 0;
 }
 
+/* ---- contexts that come and go: what was kept for one of them is nothing to the next ------------- */
+
+#define ENTRY(params) \
+	".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(" params ")\n{\n\tret;\n}\n"
+
+static void one_context(bool eight, CUdeviceptr *dev)
+{
+	static const char one[] = ENTRY(".param .u64 a"),
+			  more[] = ENTRY(".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, "
+					 ".param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h");
+	uint64_t x = 0;
+	void *all[8] = {&x, &x, &x, &x, &x, &x, &x, &x};
+	/* As many as the kernel has: what follows is not to be looked at. */
+	void *first[8] = {&x, (void *)8, (void *)8, (void *)8, (void *)8, (void *)8, (void *)8, (void *)8};
+	unsigned char *host = pinned(4096, 1);
+	CUmodule m;
+	CUfunction f;
+
+	OK(cuMemAlloc_v2(dev, 4096));
+	OK(cuMemcpyHtoDAsync_v2(*dev, host, 4096, NULL));
+	OK(cuModuleLoadData(&m, eight ? more : one));
+	OK(cuModuleGetFunction(&f, m, "k"));
+	OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, eight ? all : first, NULL));
+	OK(cuCtxSynchronize());
+}
+
+static int scenario_renewed(void)
+{
+	CUcontext c;
+	CUdeviceptr dev;
+
+	for (int i = 0; i < 20; i++) {
+		OK(cuCtxCreate_v2(&c, 0, 0));
+		one_context(i % 2 == 0, &dev);
+		OK(cuCtxDestroy_v2(c));
+	}
+	for (int i = 0; i < 20; i++) {
+		OK(cuDevicePrimaryCtxRetain(&c, 0));
+		OK(cuCtxPushCurrent_v2(c));
+		one_context(i % 2 == 0, &dev);
+		OK(cuCtxPopCurrent_v2(&c));
+		if (i % 4 < 2)
+			OK(cuDevicePrimaryCtxReset_v2(0));
+		OK(cuDevicePrimaryCtxRelease_v2(0));
+	}
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	{"boxes", scenario_boxes},
-	{"batch", scenario_batch},
-	{"contexts", scenario_contexts},
-	{"stray", scenario_stray},
+	{"boxes", scenario_boxes}, {"batch", scenario_batch},     {"contexts", scenario_contexts},
+	{"stray", scenario_stray}, {"renewed", scenario_renewed},
 };
 
 int main(int argc, char **argv)

@@ -122,13 +122,31 @@ static void test_stray(void **state)
 	trace_close(t);
 }
 
+/* Kernels and page-locked memory of contexts that have ended are not those of the next. */
+static void test_renewed(void **state)
+{
+	struct trace *t = recorded("renewed");
+
+	(void)state;
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'h2d' AND width = 4096"), 40);
+	assert_int_equal(query(t, "SELECT count(DISTINCT buffer) FROM payload WHERE kind = 'h2d'"), 1);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'unavailable'"), 0);
+	assert_int_equal(
+		query(t, "SELECT count(*) FROM launch l JOIN buffer b ON b.id = l.params WHERE b.bytes = 64"),
+		20);
+	assert_int_equal(
+		query(t, "SELECT count(*) FROM launch l JOIN buffer b ON b.id = l.params WHERE b.bytes = 8"),
+		20);
+	/* every launch is one of the kernel of its own module */
+	assert_int_equal(query(t, "SELECT count(DISTINCT kernel) FROM launch"), 40);
+	trace_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boxes),
-		cmocka_unit_test(test_batch),
-		cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_boxes), cmocka_unit_test(test_batch),   cmocka_unit_test(test_contexts),
+		cmocka_unit_test(test_stray), cmocka_unit_test(test_renewed),
 	};
 
 	setenv("CUTRACE_TEST_DRIVER", OUR_DRIVER, 1);

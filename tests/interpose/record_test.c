@@ -684,6 +684,65 @@ static void test_default_name(void **state)
 	assert_int_equal(access("interpose_app-2.cutrace", R_OK), 0);
 }
 
+/* ---- recorder and collector at odds ------------------------------------------------------------ */
+
+/* The collector dies while a function is called whose return goes through us. */
+static void test_orphaned_inside(void **state)
+{
+	(void)state;
+	snprintf(trace, sizeof(trace), HERE "/orphaned_inside.cutrace");
+	record(&o, trace, NULL, APP, "orphaned_inside", NULL);
+	assert_true(WIFEXITED(o.status));
+	assert_string_equal(o.out, "returned 7\n");
+}
+
+static void test_other_version(void **state)
+{
+	struct trace *t = recorded("other_version", NULL);
+
+	(void)state;
+	assert_string_equal(o.out, "0\n"); /* hung up on, not left waiting */
+	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND "
+				  "source = 'collector' AND message LIKE '%%version 4%%'"),
+			 1);
+	trace_close(t);
+}
+
+static void test_refused_ring(void **state)
+{
+	struct trace *t = recorded("refused_ring", NULL);
+
+	(void)state;
+	assert_string_equal(o.out, "1 1\n");
+	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND process = 1 "
+				  "AND message LIKE '%%ring%%'"),
+			 1);
+	trace_close(t);
+}
+
+static void test_no_ring(void **state)
+{
+	struct trace *t = recorded("no_ring", NULL);
+
+	(void)state;
+	assert_string_equal(o.out, "1 1\n");
+	assert_int_equal(calls_of(t, "cuDriverGetVersion"), 1);
+	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND "
+				  "source = 'recorder' AND message LIKE '%%not recorded from here on%%'"),
+			 1);
+	trace_close(t);
+}
+
+static void test_many_parts(void **state)
+{
+	struct trace *t = recorded("many_parts", NULL);
+
+	(void)state;
+	assert_exit(0);
+	check_hash(t, o.out, "image", 0);
+	trace_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -719,6 +778,11 @@ int main(void)
 #endif
 		cmocka_unit_test(test_check_written),
 		cmocka_unit_test(test_check_unknown),
+		cmocka_unit_test(test_orphaned_inside),
+		cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_refused_ring),
+		cmocka_unit_test(test_no_ring),
+		cmocka_unit_test(test_many_parts),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
