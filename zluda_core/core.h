@@ -215,6 +215,7 @@ enum range_kind {
 struct vmm_map {
 	struct vmm_map *next;
 	uint64_t addr, bytes, offset;
+	struct gpu *gpu;
 	struct vmm_handle *handle;
 	int access;  /* CUmemAccess_flags of the device */
 	bool mapped; /* on the device */
@@ -273,6 +274,7 @@ struct vmm_handle {
 	CUmemAllocationProp prop;
 };
 
+bool gpu_take(struct gpu *gpu, uint64_t bytes); /* of its memory; false when it hasn't got that much left */
 /* Allocates, backs and maps device memory. */
 CUresult memory_alloc(const struct range_request *req, struct range **out);
 void memory_free(struct range *r);
@@ -286,7 +288,9 @@ CUresult memory_read(struct gpu *gpu, void *dst, uint64_t src, uint64_t bytes);
 void placement_clear_globals(struct placement *p); /* extension.c */
 extern const struct cutrace_extension extension_table;
 void vmm_unmap_all(struct range *r);
-struct vmm_map *vmm_map_find(const struct range *r, uint64_t addr);
+/* Reservations are mapped and unmapped in parts by several threads: a copy, whose handle may be gone. */
+bool vmm_map_at(const struct range *r, uint64_t addr, struct vmm_map *out);
+bool vmm_covered(const struct range *r, uint64_t addr, uint64_t bytes); /* accessible without a gap */
 
 /* A pointer of either side, looked up. */
 struct place {

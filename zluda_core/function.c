@@ -20,7 +20,10 @@ CUresult module_function(struct module *m, const char *name, struct function **o
 	pthread_mutex_lock(&core.lock);
 	for (f = m->functions; f && f->ptx != ptx; f = f->next)
 		;
-	if (!f && (f = calloc(1, sizeof(*f))) && handle_add(f, HANDLE_FUNCTION)) {
+	if (!f && (f = calloc(1, sizeof(*f))) && !handle_add(f, HANDLE_FUNCTION)) {
+		free(f);
+		f = NULL;
+	} else if (f && !f->module) {
 		f->module = m;
 		f->ptx = ptx;
 		f->max_dynamic_shared = -1;

@@ -32,8 +32,9 @@ struct library {
 };
 
 static struct library *libraries;
-static pthread_mutex_t load_lock =
-	PTHREAD_MUTEX_INITIALIZER; /* one module of a library and context, not two */
+/* Guards the list of libraries and each one's modules: one module of a library and context, not two. Taken
+ * before core.lock. */
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static CUresult add_kernels(struct library *lib)
 {
@@ -70,20 +71,20 @@ static void free_module(struct library *lib, struct library_module *lm)
 static void library_free(struct library *lib)
 {
 	handle_remove(lib);
-	pthread_mutex_lock(&core.lock);
+	pthread_mutex_lock(&load_lock);
 	for (struct library **at = &libraries; *at; at = &(*at)->next) {
 		if (*at == lib) {
 			*at = lib->next;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&core.lock);
 	while (lib->modules) {
 		struct library_module *next = lib->modules->next;
 
 		free_module(lib, lib->modules);
 		lib->modules = next;
 	}
+	pthread_mutex_unlock(&load_lock);
 	while (lib->managed) {
 		struct library_variable *next = lib->managed->next;
 
@@ -245,10 +246,10 @@ static CUresult load(CUlibrary *out, const void *image, size_t bytes, const char
 		library_free(lib);
 		return r;
 	}
-	pthread_mutex_lock(&core.lock);
+	pthread_mutex_lock(&load_lock);
 	lib->next = libraries;
 	libraries = lib;
-	pthread_mutex_unlock(&core.lock);
+	pthread_mutex_unlock(&load_lock);
 	*out = (CUlibrary)lib;
 	return CUDA_SUCCESS;
 }

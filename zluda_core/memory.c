@@ -12,25 +12,37 @@
 
 /* ---- backing and mapping ------------------------------------------------------- */
 
+bool gpu_take(struct gpu *gpu, uint64_t bytes)
+{
+	uint64_t used = atomic_load(&gpu->used_bytes);
+
+	do {
+		if (used > gpu->props.total_bytes || bytes > gpu->props.total_bytes - used)
+			return false;
+	} while (!atomic_compare_exchange_weak(&gpu->used_bytes, &used, used + bytes));
+	return true;
+}
+
 CUresult memory_back(struct range *r)
 {
 	struct gpu *gpu = r->gpu;
 	struct diag d = DIAG_INIT;
 	int e;
 
-	if (atomic_load(&gpu->used_bytes) + r->bytes > gpu->props.total_bytes)
+	if (!r->host && !gpu_take(gpu, r->bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (r->host)
 		e = gpu->ops->mem_import_host(gpu->dev, r->host, r->bytes, &r->mem, &d);
 	else
 		e = gpu->ops->mem_create(gpu->dev, r->bytes, &r->mem, &d);
-	if (e) {
-		say_verbose("%s", d.what);
-		return r->host ? result_of(e) : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	if (!r->host)
-		atomic_fetch_add(&gpu->used_bytes, r->bytes);
-	return CUDA_SUCCESS;
+	if (!e)
+		return CUDA_SUCCESS;
+	r->mem = NULL;
+	say_verbose("%s", d.what);
+	if (r->host)
+		return result_of(e);
+	atomic_fetch_sub(&gpu->used_bytes, r->bytes);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void unback(struct range *r)
@@ -224,20 +236,22 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
 {
 	struct context *ctx;
-	struct vmm_map *map;
+	bool is_mapped = false;
+	struct vmm_map map;
 	struct range *r;
 	CUresult e = context_enter(&ctx);
 
 	if (e)
 		return e;
 	r = range_find(ptr);
-	map = r && r->kind == RANGE_RESERVED ? vmm_map_find(r, ptr) : NULL;
-	if (!r || (r->kind == RANGE_RESERVED && !map))
+	if (r && r->kind == RANGE_RESERVED)
+		is_mapped = vmm_map_at(r, ptr, &map);
+	if (!r || (r->kind == RANGE_RESERVED && !is_mapped))
 		return CUDA_ERROR_NOT_FOUND;
 	if (base)
-		*base = map ? map->addr : r->addr;
+		*base = is_mapped ? map.addr : r->addr;
 	if (bytes)
-		*bytes = map ? map->bytes : r->bytes;
+		*bytes = is_mapped ? map.bytes : r->bytes;
 	return CUDA_SUCCESS;
 }
 

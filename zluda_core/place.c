@@ -6,22 +6,6 @@
  */
 #include "core.h"
 
-static bool covered(const struct range *r, uint64_t addr, uint64_t bytes)
-{
-	uint64_t end = addr + bytes;
-
-	for (const struct vmm_map *m = r->maps; m && addr < end; m = m->next) {
-		if (addr < m->addr)
-			return false;
-		if (addr < m->addr + m->bytes) {
-			if (!m->mapped)
-				return false;
-			addr = m->addr + m->bytes;
-		}
-	}
-	return addr >= end;
-}
-
 static bool in_window(uint64_t addr)
 {
 	return addr >= options.va_base && addr - options.va_base < 336ull << 30;
@@ -30,6 +14,7 @@ static bool in_window(uint64_t addr)
 CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct place *out)
 {
 	struct range *r = range_find(ptr);
+	struct vmm_map map;
 
 	*out = (struct place){.addr = ptr, .range = r};
 	if (want == PLACE_HOST &&
@@ -46,11 +31,11 @@ CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct p
 		return CUDA_SUCCESS;
 	}
 	if (!range_contains(r, ptr, bytes) || r->freeing ||
-	    (r->kind == RANGE_RESERVED && !covered(r, ptr, bytes)))
+	    (r->kind == RANGE_RESERVED && !vmm_covered(r, ptr, bytes)))
 		return CUDA_ERROR_INVALID_VALUE;
 	out->gpu = r->gpu;
-	if (r->kind == RANGE_RESERVED)
-		out->gpu = vmm_map_find(r, ptr)->handle->gpu;
+	if (r->kind == RANGE_RESERVED && vmm_map_at(r, ptr, &map))
+		out->gpu = map.gpu;
 	if (r->host) {
 		out->is_host = true;
 		out->pinned = true;

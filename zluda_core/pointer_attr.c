@@ -9,7 +9,8 @@
 struct about {
 	CUdeviceptr ptr;
 	struct range *range;
-	struct vmm_map *map; /* RANGE_RESERVED */
+	struct vmm_map map; /* RANGE_RESERVED */
+	bool is_mapped;
 };
 
 static bool is_host_range(const struct range *r)
@@ -21,7 +22,7 @@ static CUresult find(CUdeviceptr ptr, struct about *a)
 {
 	*a = (struct about){.ptr = ptr, .range = range_find(ptr)};
 	if (a->range && a->range->kind == RANGE_RESERVED)
-		a->map = vmm_map_find(a->range, ptr);
+		a->is_mapped = vmm_map_at(a->range, ptr, &a->map);
 	return a->range && !a->range->freeing ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -35,7 +36,7 @@ static CUresult host_pointer(const struct about *a, void *data)
 
 static struct gpu *gpu_of(const struct about *a)
 {
-	return a->map ? a->map->handle->gpu : a->range->gpu;
+	return a->is_mapped ? a->map.gpu : a->range->gpu;
 }
 
 static CUcontext context_of(const struct about *a)
@@ -64,19 +65,21 @@ static CUresult get(const struct about *a, CUpointer_attribute attribute, void *
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *(int *)data = 0; break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)data = r->addr; break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)data = r->bytes; break;
-	case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)data = r->kind != RANGE_RESERVED || a->map; break;
+	case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)data = r->kind != RANGE_RESERVED || a->is_mapped; break;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *(cuuint64_t *)data = 0; break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: *(int *)data = 0; break;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		*(unsigned *)data = a->map ? (unsigned)a->map->access
+		*(unsigned *)data = a->is_mapped ? (unsigned)a->map.access
 				    : r->kind == RANGE_RESERVED
 					    ? 0u
 					    : (unsigned)CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *(CUmemoryPool *)data = (CUmemoryPool)r->pool; break;
-	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *(size_t *)data = a->map ? a->map->bytes : r->bytes; break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+		*(size_t *)data = a->is_mapped ? a->map.bytes : r->bytes;
+		break;
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-		*(CUdeviceptr *)data = a->map ? a->map->addr : r->addr;
+		*(CUdeviceptr *)data = a->is_mapped ? a->map.addr : r->addr;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *(unsigned long long *)data = r->id; break;
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: *(int *)data = 0; break;

@@ -36,7 +36,11 @@ static CUresult per_thread_queue(struct context *ctx, struct queue **q)
 	(*at)->ctx = ctx;
 	(*at)->ctx_id = ctx->id;
 	(*at)->queue = *q = queue_new(ctx, QUEUE_BLOCKING, 0);
-	return *q ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (*q)
+		return CUDA_SUCCESS;
+	free(*at);
+	*at = NULL;
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 void thread_queues_drop(struct context *ctx)

@@ -11,6 +11,10 @@
 
 #define GRANULE (2ull << 20)
 
+/* Guards the mappings of all reservations: programs change different parts of one at once. Taken before
+ * core.lock; never held while work is waited for. */
+static pthread_mutex_t map_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static CUresult prop_check(const CUmemAllocationProp *prop, struct gpu **gpu)
 {
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
@@ -70,6 +74,16 @@ static struct range *reservation(CUdeviceptr ptr, size_t size)
 	return r && r->kind == RANGE_RESERVED && range_contains(r, ptr, size) ? r : NULL;
 }
 
+static bool has_maps(const struct range *r)
+{
+	bool yes;
+
+	pthread_mutex_lock(&map_lock);
+	yes = r->maps;
+	pthread_mutex_unlock(&map_lock);
+	return yes;
+}
+
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
 	CUresult e = core_check();
@@ -78,7 +92,7 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	if (e)
 		return e;
 	r = reservation(ptr, size);
-	if (!r || r->addr != ptr || r->bytes != size || r->maps)
+	if (!r || r->addr != ptr || r->bytes != size || has_maps(r))
 		return CUDA_ERROR_INVALID_VALUE;
 	range_free(r);
 	return CUDA_SUCCESS;
@@ -128,12 +142,15 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmem
 		return CUDA_ERROR_INVALID_VALUE;
 	if (prop->requestedHandleTypes)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (atomic_load(&gpu->used_bytes) + size > gpu->props.total_bytes)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!gpu_take(gpu, size)) {
+		free(h);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	if (gpu->ops->mem_create(gpu->dev, size, &h->mem, NULL)) {
+		atomic_fetch_sub(&gpu->used_bytes, size);
 		free(h);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -141,8 +158,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmem
 	h->bytes = size;
 	h->gpu = gpu;
 	h->prop = *prop;
-	atomic_fetch_add(&gpu->used_bytes, size);
-	handle_add(h, HANDLE_MEM);
+	if (!handle_add(h, HANDLE_MEM)) {
+		handle_unref(h);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*out = (CUmemGenericAllocationHandle)h;
 	return CUDA_SUCCESS;
 }
@@ -174,29 +193,61 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
-{
-	struct range *r = reservation((CUdeviceptr)addr, 1);
-	struct vmm_map *m = r ? vmm_map_find(r, (CUdeviceptr)addr) : NULL;
-	CUresult e = core_check();
-
-	if (e)
-		return e;
-	if (!out || !m)
-		return CUDA_ERROR_INVALID_VALUE;
-	handle_ref(m->handle);
-	*out = (CUmemGenericAllocationHandle)m->handle;
-	return CUDA_SUCCESS;
-}
-
-/* ---- mappings ------------------------------------------------------------------------- */
-
-struct vmm_map *vmm_map_find(const struct range *r, uint64_t addr)
+static struct vmm_map *map_find(const struct range *r, uint64_t addr)
 {
 	for (struct vmm_map *m = r->maps; m; m = m->next)
 		if (addr >= m->addr && addr - m->addr < m->bytes)
 			return m;
 	return NULL;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
+{
+	struct range *r = reservation((CUdeviceptr)addr, 1);
+	CUresult e = core_check();
+	struct vmm_map *m;
+
+	if (e)
+		return e;
+	if (!out || !r)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&map_lock);
+	m = map_find(r, (CUdeviceptr)addr);
+	if (m) {
+		handle_ref(m->handle);
+		*out = (CUmemGenericAllocationHandle)m->handle;
+	}
+	pthread_mutex_unlock(&map_lock);
+	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- mappings ------------------------------------------------------------------------- */
+
+bool vmm_map_at(const struct range *r, uint64_t addr, struct vmm_map *out)
+{
+	struct vmm_map *m;
+
+	pthread_mutex_lock(&map_lock);
+	m = map_find(r, addr);
+	if (m)
+		*out = *m;
+	pthread_mutex_unlock(&map_lock);
+	return m;
+}
+
+bool vmm_covered(const struct range *r, uint64_t addr, uint64_t bytes)
+{
+	uint64_t end = addr + bytes;
+
+	pthread_mutex_lock(&map_lock);
+	for (const struct vmm_map *m = r->maps; m && addr < end; m = m->next) {
+		if (addr < m->addr || (addr < m->addr + m->bytes && !m->mapped))
+			break;
+		if (addr < m->addr + m->bytes)
+			addr = m->addr + m->bytes;
+	}
+	pthread_mutex_unlock(&map_lock);
+	return addr >= end;
 }
 
 static void map_remove(struct vmm_map *m)
@@ -211,12 +262,32 @@ static void map_remove(struct vmm_map *m)
 
 void vmm_unmap_all(struct range *r)
 {
+	pthread_mutex_lock(&map_lock);
 	while (r->maps) {
 		struct vmm_map *m = r->maps;
 
 		r->maps = m->next;
 		map_remove(m);
 	}
+	pthread_mutex_unlock(&map_lock);
+}
+
+static bool map_add(struct range *r, struct vmm_map *m)
+{
+	struct vmm_map **at;
+	bool is_free;
+
+	pthread_mutex_lock(&map_lock);
+	for (at = &r->maps; *at && (*at)->addr + (*at)->bytes <= m->addr; at = &(*at)->next)
+		;
+	is_free = !*at || (*at)->addr >= m->addr + m->bytes;
+	if (is_free) {
+		handle_ref(m->handle);
+		m->next = *at;
+		*at = m;
+	}
+	pthread_mutex_unlock(&map_lock);
+	return is_free;
 }
 
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
@@ -224,24 +295,22 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 {
 	struct vmm_handle *h = handle_get(handle);
 	struct range *r = reservation(ptr, size);
-	struct vmm_map **at, *m;
 	CUresult e = core_check();
+	struct vmm_map *m;
 
 	if (e)
 		return e;
 	if (!h || !r || !size || size % GRANULE || (ptr - r->addr) % GRANULE || flags || offset % GRANULE ||
 	    offset > h->bytes || size > h->bytes - offset)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (at = &r->maps; *at && (*at)->addr + (*at)->bytes <= ptr; at = &(*at)->next)
-		;
-	if (*at && (*at)->addr < ptr + size)
-		return CUDA_ERROR_INVALID_VALUE;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*m = (struct vmm_map){.next = *at, .addr = ptr, .bytes = size, .offset = offset, .handle = h};
-	handle_ref(h);
-	*at = m;
+	*m = (struct vmm_map){.addr = ptr, .bytes = size, .offset = offset, .gpu = h->gpu, .handle = h};
+	if (!map_add(r, m)) {
+		free(m);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -256,17 +325,10 @@ static bool whole_maps(const struct range *r, CUdeviceptr ptr, size_t size)
 	return at == ptr + size;
 }
 
-CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+static CUresult unmap_locked(struct range *r, CUdeviceptr ptr, size_t size)
 {
-	struct range *r = reservation(ptr, size);
-	CUresult e = core_check();
-
-	if (e)
-		return e;
-	if (!r || !size || !whole_maps(r, ptr, size))
+	if (!whole_maps(r, ptr, size))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < core.ngpus; i++)
-		gpu_wait(&core.gpus[i]);
 	for (struct vmm_map **at = &r->maps; *at;) {
 		struct vmm_map *m = *at;
 
@@ -278,6 +340,23 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 		map_remove(m);
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	struct range *r = reservation(ptr, size);
+	CUresult e = core_check();
+
+	if (e)
+		return e;
+	if (!r || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < core.ngpus; i++)
+		gpu_wait(&core.gpus[i]);
+	pthread_mutex_lock(&map_lock);
+	e = unmap_locked(r, ptr, size);
+	pthread_mutex_unlock(&map_lock);
+	return e;
 }
 
 static CUresult map_access(struct vmm_map *m, CUmemAccess_flags access)
@@ -306,6 +385,21 @@ static bool access_valid(const CUmemAccessDesc *d)
 		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
+static CUresult access_locked(struct range *r, CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc)
+{
+	CUresult e = CUDA_SUCCESS;
+
+	for (struct vmm_map *m = r->maps; m && !e; m = m->next) {
+		if (m->addr < ptr || m->addr >= ptr + size)
+			continue;
+		if (m->gpu == gpu_get(desc->location.id))
+			e = map_access(m, desc->flags);
+		else if (desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+			e = CUDA_ERROR_NOT_SUPPORTED; /* no peer access */
+	}
+	return e;
+}
+
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
 	struct range *r = reservation(ptr, size);
@@ -313,33 +407,28 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *des
 
 	if (e)
 		return e;
-	if (!r || !size || !desc || !count || !whole_maps(r, ptr, size))
+	if (!r || !size || !desc || !count)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++) {
-		if (!access_valid(&desc[i]))
-			return CUDA_ERROR_INVALID_VALUE;
-		for (struct vmm_map *m = r->maps; m && !e; m = m->next) {
-			if (m->addr < ptr || m->addr >= ptr + size)
-				continue;
-			if (m->handle->gpu == gpu_get(desc[i].location.id))
-				e = map_access(m, desc[i].flags);
-			else if (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-				e = CUDA_ERROR_NOT_SUPPORTED; /* no peer access */
-		}
-	}
+	pthread_mutex_lock(&map_lock);
+	if (!whole_maps(r, ptr, size))
+		e = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && !e; i++)
+		e = access_valid(&desc[i]) ? access_locked(r, ptr, size, &desc[i]) : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&map_lock);
 	return e;
 }
 
 CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
 {
 	struct range *r = reservation(ptr, 1);
-	struct vmm_map *m = r ? vmm_map_find(r, ptr) : NULL;
 	CUresult e = core_check();
+	struct vmm_map m;
 
 	if (e)
 		return e;
-	if (!flags || !location || !m || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (!flags || !location || !r || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !vmm_map_at(r, ptr, &m))
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = gpu_get(location->id) == m->handle->gpu ? (unsigned long long)m->access : 0;
+	*flags = gpu_get(location->id) == m.gpu ? (unsigned long long)m.access : 0;
 	return CUDA_SUCCESS;
 }

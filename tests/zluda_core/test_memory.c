@@ -269,13 +269,36 @@ static void pageable_memory(void **state)
 	free((void *)(uintptr_t)p);
 }
 
+/* Page-locked memory is the host's: what the device has left doesn't matter. */
+static void host_memory_beside_full_device(void **state)
+{
+	size_t free_bytes, total;
+	CUdeviceptr all, more;
+	void *host;
+
+	(void)state;
+	OK(cuMemGetInfo(&free_bytes, &total));
+	OK(cuMemAlloc(&all, free_bytes - 4096));
+	FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&more, 1 << 20));
+	OK(cuMemHostAlloc(&host, 1 << 20, 0));
+	OK(cuMemFreeHost(host));
+	OK(cuMemFree(all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CONTEXT(alloc_and_free),  WITH_CONTEXT(addresses_repeat),   WITH_CONTEXT(pitch),
-		WITH_CONTEXT(bad_pointers),    WITH_CONTEXT(host_memory),        WITH_CONTEXT(managed),
-		WITH_CONTEXT(memset_widths),   WITH_CONTEXT(pointer_attributes), WITH_CONTEXT(pools),
+		WITH_CONTEXT(alloc_and_free),
+		WITH_CONTEXT(addresses_repeat),
+		WITH_CONTEXT(pitch),
+		WITH_CONTEXT(bad_pointers),
+		WITH_CONTEXT(host_memory),
+		WITH_CONTEXT(managed),
+		WITH_CONTEXT(memset_widths),
+		WITH_CONTEXT(pointer_attributes),
+		WITH_CONTEXT(pools),
 		WITH_CONTEXT(pageable_memory),
+		WITH_CONTEXT(host_memory_beside_full_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

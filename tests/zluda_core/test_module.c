@@ -3,6 +3,8 @@
  * Modules, libraries, kernels: variables and their initialisers, errors and logs, attributes, parameter
  * information.
  */
+#include <pthread.h>
+
 #include "core_test.h"
 
 static const char good[] = PTX_HEAD PTX_FILL PTX_STRAY ".global .align 4 .u32 counter = 41;\n"
@@ -271,6 +273,50 @@ static void linking(void **state)
 	OK(cuLinkDestroy(link));
 }
 
+/* A library goes in one thread while a context that has a module of it goes in another. */
+struct race {
+	pthread_barrier_t start;
+	CUcontext ctx;
+	CUresult result;
+};
+
+static void *destroy_context(void *arg)
+{
+	struct race *r = arg;
+
+	pthread_barrier_wait(&r->start);
+	r->result = cuCtxDestroy(r->ctx);
+	return NULL;
+}
+
+static void library_and_context_end(void **state)
+{
+	struct race r;
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&r.start, NULL, 2), 0);
+	for (int k = 0; k < 300; k++) {
+		CUcontext ignored;
+		CUlibrary lib[2];
+		pthread_t thread;
+		CUmodule m;
+
+		OK(cuCtxCreate_v2(&r.ctx, 0, 0));
+		for (int i = 0; i < 2; i++) {
+			OK(cuLibraryLoadData(&lib[i], good, NULL, NULL, 0, NULL, NULL, 0));
+			OK(cuLibraryGetModule(&m, lib[i]));
+		}
+		OK(cuCtxPopCurrent(&ignored));
+		assert_int_equal(pthread_create(&thread, NULL, destroy_context, &r), 0);
+		pthread_barrier_wait(&r.start);
+		OK(cuLibraryUnload(lib[0]));
+		OK(cuLibraryUnload(lib[1]));
+		pthread_join(thread, NULL);
+		OK(r.result);
+	}
+	pthread_barrier_destroy(&r.start);
+}
+
 static void unsupported(void **state)
 {
 	CUgraph graph;
@@ -283,11 +329,17 @@ static void unsupported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CONTEXT(globals),   WITH_CONTEXT(functions),
-		WITH_CONTEXT(libraries), WITH_CONTEXT(library_in_two_contexts),
-		WITH_CONTEXT(logs),      WITH_CONTEXT(one_bad_kernel),
-		WITH_CONTEXT(not_code),  WITH_CONTEXT(from_file),
-		WITH_CONTEXT(linking),   WITH_CONTEXT(unsupported),
+		WITH_CONTEXT(globals),
+		WITH_CONTEXT(functions),
+		WITH_CONTEXT(libraries),
+		WITH_CONTEXT(library_in_two_contexts),
+		WITH_CONTEXT(logs),
+		WITH_CONTEXT(one_bad_kernel),
+		WITH_CONTEXT(not_code),
+		WITH_CONTEXT(from_file),
+		WITH_CONTEXT(linking),
+		WITH_CONTEXT(unsupported),
+		WITH_CONTEXT(library_and_context_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  *
  * Virtual memory management: reservations at requested addresses, mappings, access.
  */
+#include <pthread.h>
+
 #include "core_test.h"
 
 #define MIB (1ull << 20)
@@ -111,10 +113,66 @@ static void adjacent(void **state)
 	OK(cuMemAddressFree(a, 4 * MIB));
 }
 
+/* Several threads map and unmap parts of one reservation, each its own. */
+enum { PARTS = 4, ROUNDS = 400 };
+
+struct part {
+	CUcontext ctx;
+	CUdeviceptr at;
+	CUresult bad;
+};
+
+static void *remap(void *arg)
+{
+	struct part *p = arg;
+	CUmemGenericAllocationHandle h;
+
+	p->bad = cuCtxSetCurrent(p->ctx);
+	if (!p->bad)
+		p->bad = cuMemCreate(&h, 2 * MIB, &prop, 0);
+	for (int k = 0; k < ROUNDS && !p->bad; k++) {
+		uint32_t value = (uint32_t)k, got = ~value;
+
+		p->bad = cuMemMap(p->at, 2 * MIB, 0, h, 0);
+		if (!p->bad)
+			p->bad = cuMemSetAccess(p->at, 2 * MIB, &read_write, 1);
+		if (!p->bad)
+			p->bad = cuMemcpyHtoD(p->at, &value, 4);
+		if (!p->bad)
+			p->bad = cuMemcpyDtoH(&got, p->at, 4);
+		if (!p->bad && got != value)
+			p->bad = CUDA_ERROR_UNKNOWN;
+		if (!p->bad)
+			p->bad = cuMemUnmap(p->at, 2 * MIB);
+	}
+	if (!p->bad)
+		p->bad = cuMemRelease(h);
+	return NULL;
+}
+
+static void threads(void **state)
+{
+	pthread_t thread[PARTS];
+	struct part part[PARTS];
+	CUdeviceptr a;
+
+	(void)state;
+	OK(cuMemAddressReserve(&a, PARTS * 2 * MIB, 0, 0, 0));
+	for (unsigned k = 0; k < PARTS; k++) {
+		part[k] = (struct part){test_ctx, a + k * 2 * MIB, CUDA_SUCCESS};
+		assert_int_equal(pthread_create(&thread[k], NULL, remap, &part[k]), 0);
+	}
+	for (unsigned k = 0; k < PARTS; k++)
+		pthread_join(thread[k], NULL);
+	for (unsigned k = 0; k < PARTS; k++)
+		OK(part[k].bad);
+	OK(cuMemAddressFree(a, PARTS * 2 * MIB));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {WITH_CONTEXT(reservation), WITH_CONTEXT(granularity),
-					   WITH_CONTEXT(life), WITH_CONTEXT(adjacent)};
+					   WITH_CONTEXT(life), WITH_CONTEXT(adjacent), WITH_CONTEXT(threads)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
