@@ -348,6 +348,41 @@ static void test_default_streams_of_threads(void **state)
 	assert_logged("cuStreamCreate 0", 2);
 }
 
+/* Room for the answer was made by the count before the call. */
+static void test_more_answers_than_room(void **state)
+{
+	enum { N = 1 << 21 };
+	const uint64_t graph = 0x5000, nodes = UINT64_C(0x7f0000000000), count = HOST + 64, one = 1;
+	uint64_t *block = calloc(N + 5, 8), call, many = N;
+	uint32_t words[2];
+
+	(void)state;
+	assert_non_null(block);
+	open_trace();
+	builder_out(&b, 0, 0x4000);
+	CALL(&b, "cuStreamCreate", HOST, 0);
+	CALL(&b, "cuStreamBeginCapture_v2", 0x4000, 0);
+	builder_out(&b, 0, graph);
+	CALL(&b, "cuStreamEndCapture", 0x4000, HOST);
+	call = CALL(&b, "cuGraphGetNodes", graph, nodes, count);
+	builder_memory(&b, call, 2, count, &one, sizeof(one));
+	/* address, bytes and parameter, data; twice */
+	block[0] = nodes;
+	words[0] = N * 8;
+	words[1] = 1;
+	memcpy(&block[1], words, 8);
+	for (size_t i = 0; i < N; i++)
+		block[2 + i] = 0x6000 + i;
+	block[2 + N] = count;
+	words[0] = 8;
+	words[1] = 2;
+	memcpy(&block[3 + N], words, 8);
+	memcpy(&block[4 + N], &many, 8);
+	assert_int_equal(trace_writer_call_memory(b.w, call, 1, block, (N + 5) * 8), 0);
+	free(block);
+	assert_int_equal(replay(), REPLAY_MATCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
 		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, setup),
 		cmocka_unit_test_setup(test_default_streams_of_threads, setup),
+		cmocka_unit_test_setup(test_more_answers_than_room, setup),
 	};
 	int rc;
 
