@@ -236,6 +236,9 @@ static CUresult create(CUcontext *out, unsigned flags, CUdevice dev, unsigned ap
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!gpu)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (thread_state()->depth ==
+	    CORE_MAX_STACK) /* before anything is made that the program has no name of */
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	ctx = context_new(gpu);
 	if (!ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -102,7 +102,7 @@ struct gpu {
 
 struct core {
 	pthread_mutex_t lock;
-	bool initialised, forked, exiting;
+	atomic_bool initialised, forked, exiting;
 	unsigned ngpus;
 	struct gpu gpus[CORE_MAX_DEVICES];
 	struct context *contexts;

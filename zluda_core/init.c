@@ -142,13 +142,11 @@ CUresult cuDriverGetVersion(int *version)
 {
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!options.driver_version) {
-		pthread_mutex_lock(&init_lock);
-		if (!options.driver_version)
-			options_read();
-		pthread_mutex_unlock(&init_lock);
-	}
+	pthread_mutex_lock(&init_lock);
+	if (!options.driver_version)
+		options_read();
 	*version = options.driver_version;
+	pthread_mutex_unlock(&init_lock);
 	return CUDA_SUCCESS;
 }
 

@@ -22,7 +22,7 @@ struct block {
 struct mem_pool {
 	struct mem_pool *next;
 	struct gpu *gpu;
-	bool is_default;
+	bool is_default, is_destroyed;
 	CUmemPoolProps props;
 	int reuse[4]; /* by CUmemPool_attribute 1..3 */
 	uint64_t release_threshold, used, used_high;
@@ -259,9 +259,9 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool po
 
 /* Memory of cuMemAlloc may be freed in stream order too: then its address comes back as if it were the
  * default pool's. */
-static void free_locked(struct range *r, struct queue *q, struct block *b)
+static void free_locked(struct range *r, struct queue *q, struct block *b, struct mem_pool *current)
 {
-	struct mem_pool *p = r->pool ? r->pool : current_pool(r->gpu);
+	struct mem_pool *p = r->pool ? r->pool : current, *heir;
 
 	b->range = r;
 	b->queue = queue_ref(q);
@@ -271,17 +271,19 @@ static void free_locked(struct range *r, struct queue *q, struct block *b)
 	r->kind = RANGE_POOL;
 	r->mem = NULL;
 	r->ctx = NULL; /* the pool's now */
-	b->next = p->freed;
-	p->freed = b;
+	heir = p->is_destroyed ? p->gpu->default_pool : p;
+	b->next = heir->freed;
+	heir->freed = b;
 	if (r->pool) {
 		p->used -= r->bytes;
 		r->pool = NULL;
-		p->refs--;
+		pool_unref(p);
 	}
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
+	struct mem_pool *current;
 	struct context *ctx;
 	struct queue *q;
 	struct block *b;
@@ -293,11 +295,12 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	r = range_find(ptr);
 	if (!r || r->addr != ptr || r->freeing || (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE))
 		return CUDA_ERROR_INVALID_VALUE;
-	b = calloc(1, sizeof(*b));
+	current = current_pool(r->gpu); /* may make it: not with the lock held */
+	b = current ? calloc(1, sizeof(*b)) : NULL;
 	if (!b)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&pool_lock);
-	free_locked(r, q, b);
+	free_locked(r, q, b, current);
 	pthread_mutex_unlock(&pool_lock);
 	return CUDA_SUCCESS;
 }
@@ -353,30 +356,30 @@ CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 
 CUresult cuMemPoolDestroy(CUmemoryPool handle)
 {
-	struct mem_pool *p;
+	struct mem_pool *p, *heir;
 	CUresult r = pool_enter(handle, &p);
 
 	if (r)
 		return r;
 	if (p->is_default)
 		return CUDA_ERROR_INVALID_VALUE;
+	heir = default_pool(p->gpu);
+	if (!heir)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	handle_remove(p);
 	for (unsigned i = 0; i < core.ngpus; i++)
 		if (core.gpus[i].current_pool == p)
 			core.gpus[i].current_pool = NULL;
 	pthread_mutex_lock(&pool_lock);
 	while (p->freed) { /* addresses that still wait: the default pool's */
-		struct mem_pool *heir = p->gpu->default_pool;
 		struct block *b = p->freed;
 
-		if (!heir)
-			break;
 		p->freed = b->next;
 		b->next = heir->freed;
 		heir->freed = b;
 	}
-	if (!p->freed)
-		pool_unref(p);
+	p->is_destroyed = true;
+	pool_unref(p);
 	pthread_mutex_unlock(&pool_lock);
 	return CUDA_SUCCESS;
 }

@@ -285,9 +285,48 @@ static void host_memory_beside_full_device(void **state)
 	OK(cuMemFree(all));
 }
 
+/* Memory of cuMemAlloc freed in a stream's order, before any pool is there. */
+static void free_in_order(void **state)
+{
+	CUdeviceptr p;
+
+	(void)state;
+	OK(cuMemAlloc(&p, 4096));
+	OK(cuMemFreeAsync(p, NULL));
+	OK(cuCtxSynchronize());
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+}
+
+/* What was allocated from a pool outlives it, and is freed as usual. */
+static void pool_before_its_memory(void **state)
+{
+	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+	size_t free0, free1, total;
+	CUdeviceptr p, q;
+	CUmemoryPool pool;
+	uint32_t value = 9;
+
+	(void)state;
+	OK(cuMemGetInfo(&free0, &total));
+	OK(cuMemPoolCreate(&pool, &props));
+	OK(cuMemAllocFromPoolAsync(&p, 4096, pool, NULL));
+	OK(cuMemAllocFromPoolAsync(&q, 4096, pool, NULL));
+	OK(cuMemFreeAsync(p, NULL));
+	OK(cuMemPoolDestroy(pool));
+	OK(cuMemcpyHtoD(q, &value, 4));
+	OK(cuMemFreeAsync(q, NULL));
+	OK(cuCtxSynchronize());
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(q, &value, 4));
+	OK(cuMemGetInfo(&free1, &total));
+	assert_int_equal(free0, free1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WITH_CONTEXT(free_in_order),
+		WITH_CONTEXT(pool_before_its_memory),
 		WITH_CONTEXT(alloc_and_free),
 		WITH_CONTEXT(addresses_repeat),
 		WITH_CONTEXT(pitch),
