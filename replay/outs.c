@@ -105,7 +105,7 @@ void call_learn(struct engine *e, struct call *c)
 		if (!is_out_pointer(c->f, p) || !c->args[p])
 			continue;
 		t = api_pointee(c->f, p, c->rec->args);
-		if (t && t->size <= 8 && call_recorded_out(e, c, p, &recorded))
+		if (t && t->size <= 8 && c->f->params[p].len < 0 && call_recorded_out(e, c, p, &recorded))
 			learn(e, t, (const uint8_t *)&recorded, (const uint8_t *)(uintptr_t)c->args[p]);
 		else
 			learn_array(e, c, p);

@@ -348,38 +348,58 @@ static void test_default_streams_of_threads(void **state)
 	assert_logged("cuStreamCreate 0", 2);
 }
 
-/* Room for the answer was made by the count before the call. */
-static void test_more_answers_than_room(void **state)
+/* Appends (address, bytes, parameter, data) of 8-byte words to a block of call memory. */
+static uint64_t *put_words(uint64_t *at, uint64_t address, uint32_t param, const uint64_t *words, uint32_t n)
 {
-	enum { N = 1 << 21 };
-	const uint64_t graph = 0x5000, nodes = UINT64_C(0x7f0000000000), count = HOST + 64, one = 1;
-	uint64_t *block = calloc(N + 5, 8), call, many = N;
-	uint32_t words[2];
+	const uint32_t head[2] = {n * 8, param};
 
-	(void)state;
+	at[0] = address;
+	memcpy(&at[1], head, 8);
+	memcpy(&at[2], words, n * UINT64_C(8));
+	return at + 2 + n;
+}
+
+static void record_graph_nodes(uint64_t before, uint64_t after)
+{
+	const uint64_t graph = 0x5000, at = UINT64_C(0x7f0000000000), count = HOST + 64;
+	uint64_t *block = calloc(after + 5, 8), *nodes = calloc(after, 8), *end, call;
+
 	assert_non_null(block);
+	assert_non_null(nodes);
 	open_trace();
 	builder_out(&b, 0, 0x4000);
 	CALL(&b, "cuStreamCreate", HOST, 0);
 	CALL(&b, "cuStreamBeginCapture_v2", 0x4000, 0);
 	builder_out(&b, 0, graph);
 	CALL(&b, "cuStreamEndCapture", 0x4000, HOST);
-	call = CALL(&b, "cuGraphGetNodes", graph, nodes, count);
-	builder_memory(&b, call, 2, count, &one, sizeof(one));
-	/* address, bytes and parameter, data; twice */
-	block[0] = nodes;
-	words[0] = N * 8;
-	words[1] = 1;
-	memcpy(&block[1], words, 8);
-	for (size_t i = 0; i < N; i++)
-		block[2 + i] = 0x6000 + i;
-	block[2 + N] = count;
-	words[0] = 8;
-	words[1] = 2;
-	memcpy(&block[3 + N], words, 8);
-	memcpy(&block[4 + N], &many, 8);
-	assert_int_equal(trace_writer_call_memory(b.w, call, 1, block, (N + 5) * 8), 0);
+	call = CALL(&b, "cuGraphGetNodes", graph, at, count);
+	builder_memory(&b, call, 2, count, &before, sizeof(before));
+	for (uint64_t i = 0; i < after; i++)
+		nodes[i] = 0x6000 + i;
+	end = put_words(block, at, 1, nodes, (uint32_t)after);
+	end = put_words(end, count, 2, &after, 1);
+	assert_int_equal(trace_writer_call_memory(b.w, call, 1, block, (size_t)(end - block) * 8), 0);
 	free(block);
+	free(nodes);
+}
+
+/* Each handle of an array is known afterwards, not only the first. */
+static void test_array_of_handles(void **state)
+{
+	(void)state;
+	record_graph_nodes(3, 3);
+	CALL(&b, "cuGraphDestroyNode", 0x6002);
+	CALL(&b, "cuGraphDestroyNode", 0x6000);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_logged("cuGraphDestroyNode a002", 1);
+	assert_logged("cuGraphDestroyNode a000", 1);
+}
+
+/* Room for the answer was made by the count before the call. */
+static void test_more_answers_than_room(void **state)
+{
+	(void)state;
+	record_graph_nodes(1, 1 << 21);
 	assert_int_equal(replay(), REPLAY_MATCH);
 }
 
@@ -395,6 +415,7 @@ int main(void)
 		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
 		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, setup),
 		cmocka_unit_test_setup(test_default_streams_of_threads, setup),
+		cmocka_unit_test_setup(test_array_of_handles, setup),
 		cmocka_unit_test_setup(test_more_answers_than_room, setup),
 	};
 	int rc;
