@@ -157,13 +157,16 @@ int store_operands(struct body *b, struct ptx_inst *i)
 static int check_bounds(struct body *b, const struct ptx_inst *i, const struct operand_text *t)
 {
 	const struct ptx_func *f = b->p.f;
-	uint64_t bytes = (uint64_t)ptx_type_bits(i->type) / 8 * (i->vec ? i->vec : 1), size;
+	uint64_t element = ptx_type_bits(i->type) / 8, bytes = element * (i->vec ? i->vec : 1), size;
 	if (t->o.kind == PTX_OPND_PARAM)
 		size = t->o.index ? f->ret_bytes : f->param_bytes;
 	else if (t->o.kind == PTX_OPND_SYMBOL && b->p.m->symbols[t->o.index]->space == PTX_SPACE_PARAM)
 		size = b->p.m->symbols[t->o.index]->size;
 	else
 		return 0;
+	if (element && t->o.imm % element)
+		return body_fail(b, t->at, "%llu bytes at offset %lld are not aligned",
+				 (unsigned long long)element, (long long)t->o.imm);
 	if (bytes <= size && t->o.imm <= size - bytes)
 		return 0;
 	return body_fail(b, t->at, "%llu bytes at offset %lld are outside the %llu bytes of %s",

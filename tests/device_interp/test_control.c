@@ -253,6 +253,9 @@ static void refused(void **state)
 		{".extern .func (.param .b32 r) malloc(.param .b64 n);\n",
 		 "{ .param .b64 n; .param .b32 r; call (r), malloc, (n); }", "as declared"},
 		{"", ".local .b8 big[400000000]; mov.u64 at, big;", "local variables"},
+		{"", ".shared .b8 big[3000000000]; st.shared.u32 [big], 1;", "shared memory"},
+		{"", "ld.param.u32 v, [p_out+2];", "are not aligned"},
+		{"", "ld.param.u32 v, [p_out+18446744073709551612];", "outside the 8 bytes"},
 	};
 
 	(void)state;

@@ -416,9 +416,9 @@ struct place {
 
 static bool is_outside(const struct decode *c, uint64_t offset, uint64_t size)
 {
-	uint64_t bytes = (uint64_t)ptx_type_bits(c->in->type) / 8 * (c->in->vec ? c->in->vec : 1);
+	uint64_t element = ptx_type_bits(c->in->type) / 8, bytes = element * (c->in->vec ? c->in->vec : 1);
 
-	return bytes > size || offset > size - bytes;
+	return !element || offset % element || bytes > size || offset > size - bytes;
 }
 
 static struct place param_place(struct decode *c, const struct ptx_operand *o)

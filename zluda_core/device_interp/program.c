@@ -304,6 +304,9 @@ static int build(struct program *p, struct reach *r, uint32_t entry, const struc
 	if (rc)
 		return rc;
 	p->kernel = p->module->ptx->funcs[entry];
+	if (p->kernel->shared_bytes > MAX_STACK)
+		return diag_set(d, CUTRACE_ENOTSUP, p->kernel->name,
+				"it needs more shared memory than there is");
 	p->static_shared = round16(p->kernel->shared_bytes);
 	p->codes = arena_array(&p->arena, p->module->ptx->nfuncs + 1, sizeof(*p->codes));
 	for (uint32_t k = 0; p->codes && k < r->n && !rc; k++)
