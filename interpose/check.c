@@ -15,6 +15,7 @@
 
 struct range {
 	uint64_t base, bytes;
+	CUcontext context; /* that it ends with, or NULL */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the table; never held across a call */
@@ -51,7 +52,7 @@ static bool grow(void)
 	return true;
 }
 
-static void add(uint64_t base, uint64_t bytes)
+static void add(uint64_t base, uint64_t bytes, CUcontext context)
 {
 	size_t i;
 
@@ -61,9 +62,10 @@ static void add(uint64_t base, uint64_t bytes)
 	i = first_above(base);
 	if (i && table[i - 1].base == base) {
 		table[i - 1].bytes = bytes;
+		table[i - 1].context = context;
 	} else if (count < capacity || grow()) {
 		memmove(&table[i + 1], &table[i], (count - i) * sizeof(*table));
-		table[i] = (struct range){base, bytes};
+		table[i] = (struct range){base, bytes, context};
 		count++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -80,6 +82,18 @@ static void drop(uint64_t base, uint64_t bytes)
 		;
 	memmove(&table[i], &table[i + n], (count - i - n) * sizeof(*table));
 	count -= n;
+	pthread_mutex_unlock(&lock);
+}
+
+void rec_check_context_ended(CUcontext context)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < count; i++)
+		if (table[i].context != context)
+			table[n++] = table[i];
+	count = n;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -223,26 +237,42 @@ void rec_check_launch(uint64_t seq, const struct rec_layout *l, const void *para
 static CUresult made(CUresult r, const CUdeviceptr *p, size_t bytes)
 {
 	if (r == CUDA_SUCCESS && p && !rec_own())
-		add(*p, bytes);
+		add(*p, bytes, NULL);
+	return r;
+}
+
+/* Memory of a context, not of a device. */
+static CUresult made_here(CUresult r, const CUdeviceptr *p, size_t bytes)
+{
+	CUcontext context = NULL;
+	struct rec_thread *t;
+
+	if (r != CUDA_SUCCESS || !p || rec_own())
+		return r;
+	t = rec_own_begin();
+	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
+		context = NULL;
+	rec_own_end(t);
+	add(*p, bytes, context);
 	return r;
 }
 
 static CUresult hook_cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 {
-	return made(REAL(cuMemAlloc_v2)(p, n), p, n);
+	return made_here(rec_hook_cuMemAlloc_v2(p, n), p, n);
 }
 
 static CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
 					unsigned element)
 {
-	CUresult r = REAL(cuMemAllocPitch_v2)(p, pitch, width, height, element);
+	CUresult r = rec_hook_cuMemAllocPitch_v2(p, pitch, width, height, element);
 
-	return made(r, p, r == CUDA_SUCCESS && pitch ? *pitch * height : 0);
+	return made_here(r, p, r == CUDA_SUCCESS && pitch ? *pitch * height : 0);
 }
 
 static CUresult hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
 {
-	return made(REAL(cuMemAllocManaged)(p, n, flags), p, n);
+	return made_here(rec_hook_cuMemAllocManaged(p, n, flags), p, n);
 }
 
 static CUresult hook_cuMemAllocAsync(CUdeviceptr *p, size_t n, CUstream s)
@@ -279,7 +309,7 @@ static CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *p, size_t n, CUme
 			*p = address;                                                      \
 		if (n)                                                                     \
 			*n = size;                                                         \
-		return made(r, &address, size);                                            \
+		return made_here(r, &address, size);                                       \
 	}
 GLOBAL(cuModuleGetGlobal_v2, CUmodule)
 GLOBAL(cuLibraryGetGlobal, CUlibrary)

@@ -7,11 +7,18 @@
 
 #include <errno.h>
 
+static void gone(CUcontext context)
+{
+	if (context && rec_checking)
+		rec_check_context_ended(context);
+}
+
 static void ending(CUcontext context)
 {
 	rec_layouts_flush();
-	if (context)
-		rec_stages_drop(context);
+	if (!context)
+		return;
+	rec_stages_drop(context);
 }
 
 /* NULL when the device has none at present. Retaining it is the only way to learn its handle. */
@@ -23,6 +30,7 @@ static CUcontext primary_of(CUdevice device)
 	int active = 0, saved = errno;
 
 	if (rec_driver_has(API_ID_cuDevicePrimaryCtxGetState) &&
+	    rec_driver_has(API_ID_cuDevicePrimaryCtxRelease_v2) &&
 	    REAL(cuDevicePrimaryCtxGetState)(device, &flags, &active) == CUDA_SUCCESS && active &&
 	    REAL(cuDevicePrimaryCtxRetain)(&context, device) == CUDA_SUCCESS)
 		REAL(cuDevicePrimaryCtxRelease_v2)(device);
@@ -33,26 +41,114 @@ static CUcontext primary_of(CUdevice device)
 	return context;
 }
 
-/* Of several holders only the last one ends it; the others lose no more than time. */
+/* Of several holders only the last one ends it, and not all of them are seen: the runtime has its own ways.
+ */
+static CUresult primary_left(uint64_t seq, CUdevice device, CUcontext context, CUresult r)
+{
+	if (r != CUDA_SUCCESS || !context)
+		return r;
+	if (primary_of(device) != context)
+		gone(context);
+	else if (seq)
+		rec_stream_record(seq, 0, (uintptr_t)context);
+	return r;
+}
+
 #define DESTROY(fn)                            \
 	static CUresult hook_##fn(CUcontext c) \
 	{                                      \
+		gone(c);                       \
 		ending(c);                     \
 		return REAL(fn)(c);            \
 	}
-#define PRIMARY(fn)                           \
+#define RESET(fn)                             \
 	static CUresult hook_##fn(CUdevice d) \
 	{                                     \
-		ending(primary_of(d));        \
+		CUcontext c = primary_of(d);  \
+                                              \
+		gone(c);                      \
+		ending(c);                    \
 		return REAL(fn)(d);           \
+	}
+#define RELEASE(fn)                                          \
+	static CUresult hook_##fn(CUdevice d)                \
+	{                                                    \
+		uint64_t seq = rec_current();                \
+		CUcontext c = primary_of(d);                 \
+                                                             \
+		ending(c);                                   \
+		return primary_left(seq, d, c, REAL(fn)(d)); \
 	}
 DESTROY(cuCtxDestroy)
 DESTROY(cuCtxDestroy_v2)
 DESTROY(cuCtxDetach)
-PRIMARY(cuDevicePrimaryCtxRelease)
-PRIMARY(cuDevicePrimaryCtxRelease_v2)
-PRIMARY(cuDevicePrimaryCtxReset)
-PRIMARY(cuDevicePrimaryCtxReset_v2)
+RELEASE(cuDevicePrimaryCtxRelease)
+RELEASE(cuDevicePrimaryCtxRelease_v2)
+RESET(cuDevicePrimaryCtxReset)
+RESET(cuDevicePrimaryCtxReset_v2)
+
+/* ---- which context allocations belong to: they end with it ---------------------------------- */
+
+CUresult rec_context_record(uint64_t seq, CUresult r)
+{
+	CUcontext context = NULL;
+	struct rec_thread *t;
+	int saved = errno;
+
+	if (r != CUDA_SUCCESS || !seq || !rec_driver_has(API_ID_cuCtxGetCurrent))
+		return r;
+	t = rec_own_begin();
+	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
+		context = NULL;
+	rec_own_end(t);
+	if (context)
+		rec_stream_record(seq, 0, (uintptr_t)context);
+	errno = saved;
+	return r;
+}
+
+CUresult rec_hook_cuMemAlloc_v2(CUdeviceptr *p, size_t n)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemAlloc_v2)(p, n));
+}
+
+CUresult rec_hook_cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+				     unsigned element)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemAllocPitch_v2)(p, pitch, width, height, element));
+}
+
+CUresult rec_hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemAllocManaged)(p, n, flags));
+}
+
+static CUresult hook_cuMemAllocHost_v2(void **p, size_t n)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemAllocHost_v2)(p, n));
+}
+
+static CUresult hook_cuMemHostAlloc(void **p, size_t n, unsigned flags)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemHostAlloc)(p, n, flags));
+}
+
+static CUresult hook_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
+{
+	uint64_t seq = rec_current();
+
+	return rec_context_record(seq, REAL(cuMemHostRegister_v2)(p, n, flags));
+}
 
 #define HOOK(fn)                               \
 	{                                      \
@@ -66,5 +162,11 @@ const struct rec_hook rec_context_hooks[] = {
 	HOOK(cuDevicePrimaryCtxRelease_v2),
 	HOOK(cuDevicePrimaryCtxReset),
 	HOOK(cuDevicePrimaryCtxReset_v2),
+	HOOK(cuMemAllocHost_v2),
+	HOOK(cuMemHostAlloc),
+	HOOK(cuMemHostRegister_v2),
+	{API_ID_cuMemAlloc_v2, (void *)rec_hook_cuMemAlloc_v2},
+	{API_ID_cuMemAllocPitch_v2, (void *)rec_hook_cuMemAllocPitch_v2},
+	{API_ID_cuMemAllocManaged, (void *)rec_hook_cuMemAllocManaged},
 };
 const unsigned rec_ncontext_hooks = sizeof(rec_context_hooks) / sizeof(rec_context_hooks[0]);

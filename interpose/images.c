@@ -103,27 +103,35 @@ static void file(uint64_t seq, int param, const char *path)
 
 static CUresult hook_cuModuleLoad(CUmodule *module, const char *path)
 {
-	file(rec_current(), 1, path);
-	return REAL(cuModuleLoad)(module, path);
+	uint64_t seq = rec_current();
+
+	file(seq, 1, path);
+	return rec_context_record(seq, REAL(cuModuleLoad)(module, path));
 }
 
 static CUresult hook_cuModuleLoadData(CUmodule *module, const void *image)
 {
-	rec_image(rec_current(), 1, image);
-	return REAL(cuModuleLoadData)(module, image);
+	uint64_t seq = rec_current();
+
+	rec_image(seq, 1, image);
+	return rec_context_record(seq, REAL(cuModuleLoadData)(module, image));
 }
 
 static CUresult hook_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 					CUjit_option *options, void **values)
 {
-	rec_image(rec_current(), 1, image);
-	return REAL(cuModuleLoadDataEx)(module, image, n, options, values);
+	uint64_t seq = rec_current();
+
+	rec_image(seq, 1, image);
+	return rec_context_record(seq, REAL(cuModuleLoadDataEx)(module, image, n, options, values));
 }
 
 static CUresult hook_cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	rec_image(rec_current(), 1, image);
-	return REAL(cuModuleLoadFatBinary)(module, image);
+	uint64_t seq = rec_current();
+
+	rec_image(seq, 1, image);
+	return rec_context_record(seq, REAL(cuModuleLoadFatBinary)(module, image));
 }
 
 static CUresult hook_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,

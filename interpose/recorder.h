@@ -160,6 +160,17 @@ bool rec_capturing(CUstream stream, bool per_thread);
 /* The context is about to end: its page-locked memory is not used again. */
 void rec_stages_drop(CUcontext context);
 
+/* ---- contexts.c ------------------------------------------------------------- */
+
+/* After a call that made something in the current context; hands the result through. */
+CUresult rec_context_record(uint64_t seq, CUresult r);
+/* Hooks that check.c adds to. */
+CUresult rec_hook_cuMemAlloc_v2(CUdeviceptr *p, size_t n);
+CUresult rec_hook_cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+				     unsigned element);
+CUresult rec_hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags);
+void rec_check_context_ended(CUcontext context); /* check.c */
+
 /* ---- layouts.c --------------------------------------------------------------- */
 
 #define REC_MAX_PARAMS 256

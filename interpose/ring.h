@@ -66,7 +66,7 @@ enum ring_kind {
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
-	RING_STREAM, /* the context of a stream that the call around made */
+	RING_STREAM, /* the context of what the call around made */
 };
 
 /* Every record begins so. `bytes` includes this header and is a multiple of 8. */

@@ -43,6 +43,7 @@ static void add_allocation(struct collector *c, struct event *e, uint64_t base, 
 	if (v) {
 		v->row = row.id;
 		v->bytes = bytes;
+		v->context = e->context;
 	}
 }
 
@@ -172,7 +173,27 @@ static void end_stream_of(void *ctx, uint64_t handle, struct version *v)
 		stream_ended(x->c, x->e, handle, v);
 }
 
-/* A context takes its streams with it. */
+static void end_module_of(struct collector *c, struct event *e, struct version *v);
+
+static void end_module_in(void *ctx, uint64_t handle, struct version *v)
+{
+	struct context_ending *x = ctx;
+
+	(void)handle;
+	if (v->context == x->context)
+		end_module_of(x->c, x->e, v);
+}
+
+static void end_allocation_in(void *ctx, uint64_t handle, struct version *v)
+{
+	struct context_ending *x = ctx;
+	struct ending y = {x->c, x->e};
+
+	if (v->context == x->context)
+		end_allocation(&y, handle, v);
+}
+
+/* A context takes what was made in it with it. */
 static void context_ended(struct collector *c, struct event *e, uint64_t handle)
 {
 	struct context_ending x = {c, e, handle};
@@ -181,6 +202,8 @@ static void context_ended(struct collector *c, struct event *e, uint64_t handle)
 	if (!v)
 		return;
 	object_each(&e->process->objects, OBJECT_STREAM, 0, UINT64_MAX, e->key, end_stream_of, &x);
+	object_each(&e->process->objects, OBJECT_ALLOCATION, 0, UINT64_MAX, e->key, end_allocation_in, &x);
+	object_each(&e->process->objects, OBJECT_MODULE, 0, UINT64_MAX, e->key, end_module_in, &x);
 	v->destroyed = e->key;
 	if (c->w)
 		trace_writer_context(c->w, e->process->row.id, handle, (int)v->bytes, false, 0, e->seq);
@@ -191,13 +214,14 @@ static void end_context(struct collector *c, struct event *e)
 	context_ended(c, e, e->args[0]);
 }
 
-/* CUDA driver API, "Primary Context Management": destroyed by the last release. */
+/* CUDA driver API, "Primary Context Management": destroyed by the last release. The runtime may hold it
+ * in ways that no call shows; then the recorder says that it lives on. */
 static void release_primary(struct collector *c, struct event *e)
 {
 	uint64_t device = (uint32_t)e->args[0];
 	__typeof__(&e->process->primary[0]) p = &e->process->primary[device % MAX_DEVICES];
 
-	if (device < MAX_DEVICES && p->references && --p->references == 0)
+	if (device < MAX_DEVICES && p->references && --p->references == 0 && !e->context)
 		context_ended(c, e, p->handle);
 }
 
@@ -256,6 +280,7 @@ static struct module *new_module(struct collector *c, struct event *e, uint64_t 
 	if (c->w)
 		trace_writer_module(c->w, &row);
 	m->row = v->row = row.id;
+	v->context = is_library ? 0 : e->context;
 	v->object = m;
 	return m;
 }
@@ -319,15 +344,12 @@ static bool is_module_of(void *ctx, void *object)
 	return true;
 }
 
-static void unload(struct collector *c, struct event *e)
+static void end_module_of(struct collector *c, struct event *e, struct version *v)
 {
 	struct object_map *map = &e->process->objects;
-	struct version *v = object_at(map, OBJECT_MODULE, e->args[0], e->key);
-	struct module *m = v ? v->object : NULL;
+	struct module *m = v->object;
 	struct unloading x = {c, e->seq, m};
 
-	if (!v)
-		return;
 	v->destroyed = e->key;
 	v->object = NULL;
 	end_module(&x, v->row);
@@ -336,6 +358,14 @@ static void unload(struct collector *c, struct event *e)
 	object_clear(map, OBJECT_KERNEL, e->key, is_kernel_of, &x);
 	object_clear(map, OBJECT_MODULE, e->key, is_module_of, &x);
 	module_free(c, m);
+}
+
+static void unload(struct collector *c, struct event *e)
+{
+	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[0], e->key);
+
+	if (v)
+		end_module_of(c, e, v);
 }
 
 static bool free_module(void *ctx, void *object)
@@ -359,11 +389,13 @@ void derive_forget(struct collector *c, struct process *p)
  */
 static void find_global(struct collector *c, struct event *e)
 {
-	struct module *m = module_at(e->process, e->args[2], e->key);
+	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[2], e->key);
+	struct module *m = v ? v->object : NULL;
 	uint64_t bytes = e->outs[1];
 
 	if (!bytes && m && e->text)
 		bytes = module_variable_bytes(m, e->text);
+	e->context = v ? v->context : 0;
 	if (!object_at(&e->process->objects, OBJECT_ALLOCATION, e->outs[0], e->key))
 		add_allocation(c, e, e->outs[0], bytes, 0);
 }

@@ -73,6 +73,7 @@ struct version {
 	struct version *older;
 	uint64_t created, destroyed; /* keys of events; destroyed: UINT64_MAX while it lives */
 	uint64_t row, bytes;
+	uint64_t context; /* that it ends with; 0: none, or unknown */
 	void *object;
 };
 struct object_map {

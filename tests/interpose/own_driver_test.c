@@ -122,6 +122,15 @@ static void test_stray(void **state)
 	trace_close(t);
 }
 
+static int64_t ended_by(struct trace *t, const char *table, const char *function)
+{
+	return query(t,
+		     "SELECT count(*) FROM %s o JOIN call c ON c.id = o.destroyed JOIN function f ON f.id = "
+		     "c.func "
+		     "WHERE f.name = '%s'",
+		     table, function);
+}
+
 /* Kernels and page-locked memory of contexts that have ended are not those of the next. */
 static void test_renewed(void **state)
 {
@@ -137,6 +146,13 @@ static void test_renewed(void **state)
 	assert_int_equal(
 		query(t, "SELECT count(*) FROM launch l JOIN buffer b ON b.id = l.params WHERE b.bytes = 8"),
 		20);
+	/* modules and memory end with their context */
+	assert_int_equal(ended_by(t, "module", "cuCtxDestroy_v2"), 20);
+	assert_int_equal(ended_by(t, "module", "cuDevicePrimaryCtxReset_v2"), 10);
+	assert_int_equal(ended_by(t, "module", "cuDevicePrimaryCtxRelease_v2"), 10);
+	assert_int_equal(ended_by(t, "allocation", "cuCtxDestroy_v2"), 40);
+	assert_int_equal(ended_by(t, "allocation", "cuDevicePrimaryCtxReset_v2"), 20);
+	assert_int_equal(ended_by(t, "allocation", "cuDevicePrimaryCtxRelease_v2"), 20);
 	/* every launch is one of the kernel of its own module */
 	assert_int_equal(query(t, "SELECT count(DISTINCT kernel) FROM launch"), 40);
 	trace_close(t);
