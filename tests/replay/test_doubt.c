@@ -395,11 +395,11 @@ static void test_array_of_handles(void **state)
 	assert_logged("cuGraphDestroyNode a000", 1);
 }
 
-/* Room for the answer was made by the count before the call. */
+/* Room for the answer was made by the count before the call: reading more is seen by the sanitizers. */
 static void test_more_answers_than_room(void **state)
 {
 	(void)state;
-	record_graph_nodes(1, 1 << 21);
+	record_graph_nodes(1, 1 << 14);
 	assert_int_equal(replay(), REPLAY_MATCH);
 }
 
