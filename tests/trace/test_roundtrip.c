@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/internal.h"
+
 static void assert_call_equal(const struct trace_call *a, const struct trace_call *b)
 {
 	unsigned i;
@@ -490,16 +492,55 @@ static void test_concurrent_readers(void **state)
 	assert_int_equal(scratch_query(scratch_path("live"), "SELECT count(*) FROM call"), 3000);
 }
 
+/* What never ends is written once and forgotten; what ends is found without reading the table. */
+static void test_long_recording(void **state)
+{
+	struct trace_writer *w = scratch_writer("long");
+	uint32_t func = scratch_basics(w);
+	struct trace_call call;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 300; i++) {
+		call = scratch_call(i, func);
+		call.done = false;
+		assert_int_equal(trace_writer_call(w, &call), 0);
+		if (i % 3 == 0)
+			assert_int_equal(trace_writer_call_lost(w, i), 0);
+		assert_int_equal(trace_writer_stream(w, 1, 0x1000 + i, 0x10, 0, 0, i, 0), 0);
+		assert_int_equal(trace_writer_context(w, 1, 0x9000 + i, 0, false, i, 0), 0);
+	}
+	assert_int_equal(w->nflights, 200);
+	assert_int_equal(trace_writer_call_lost(w, 5000), 0); /* of no call that is known */
+	assert_int_equal(w->nflights, 200);
+	for (uint64_t i = 1; i <= 300; i++) {
+		assert_int_equal(trace_writer_stream(w, 1, 0x1000 + i, 0x10, 0, 0, 0, 1000 + i), 0);
+		assert_int_equal(trace_writer_context(w, 1, 0x9000 + i, 0, false, 0, 2000 + i), 0);
+	}
+	assert_int_equal(sqlite3_stmt_status(w->stmts[W_STREAM_END], SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
+	assert_int_equal(sqlite3_stmt_status(w->stmts[W_CONTEXT_END], SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
+	scratch_close(w);
+	assert_int_equal(
+		scratch_query(scratch_path("long"), "SELECT count(*) FROM call WHERE t_exit IS NULL"), 300);
+	assert_int_equal(scratch_query(scratch_path("long"),
+				       "SELECT count(*) FROM stream WHERE destroyed = 1000 + created AND "
+				       "handle = 4096 + created"),
+			 300);
+	assert_int_equal(scratch_query(scratch_path("long"),
+				       "SELECT count(*) FROM context WHERE destroyed = 2000 + created"),
+			 300);
+	/* what only the writer needed is gone */
+	assert_int_equal(scratch_query(scratch_path("long"),
+				       "SELECT count(*) FROM sqlite_master WHERE name LIKE '%_alive'"),
+			 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_small_tables),
-		cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_payloads),
-		cmocka_unit_test(test_concurrent_readers),
+		cmocka_unit_test(test_calls),    cmocka_unit_test(test_small_tables),
+		cmocka_unit_test(test_objects),  cmocka_unit_test(test_long_recording),
+		cmocka_unit_test(test_memory),   cmocka_unit_test(test_views),
+		cmocka_unit_test(test_payloads), cmocka_unit_test(test_concurrent_readers),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
