@@ -76,7 +76,11 @@ void *rec_thunk(const char *name, void *real, const struct rec_thunk_traits *tra
 	i = find_or_add(name, real, traits);
 	if (i < THUNK_COUNT)
 		return stub(i);
-	rec_diag2(1, 0, "calls of this function are not recorded, there are too many unknown ones: ", name);
+	rec_diag2(1, 0,
+		  strlen(name) < NAME_MAX_BYTES
+			  ? "calls of this function are not recorded, there are too many unknown ones: "
+			  : "calls of this function are not recorded, its name is too long: ",
+		  name);
 	return real;
 }
 
