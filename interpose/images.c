@@ -37,10 +37,11 @@ static void bytes(uint64_t seq, int param, const void *data, size_t n)
 
 static void parts(const struct rec_payload *p, const struct image_part *part, unsigned n)
 {
+	struct rec_payload piece = *p;
 	uint64_t id = rec_unique();
 
-	for (unsigned i = 0; i < n; i++)
-		rec_payload_piece(p, id, p->width,
+	for (unsigned i = 0; i < n; piece.offset += part[i++].bytes)
+		rec_payload_piece(&piece, id, p->width,
 				  (i == 0 ? RING_PAYLOAD_FIRST : 0) | (i == n - 1 ? RING_PAYLOAD_LAST : 0),
 				  part[i].data, part[i].bytes);
 }

@@ -109,6 +109,7 @@ struct rec_payload {
 	uint64_t width, height, depth;
 	/* layout of the source: bytes from row to row and from slice to slice; 0 = packed */
 	uint64_t pitch, slice;
+	uint64_t offset; /* what rec_payload_piece is given begins here in the whole */
 };
 /* Bytes in one row, at `host`. */
 void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,

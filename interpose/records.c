@@ -60,7 +60,8 @@ void rec_diag(int severity, uint64_t seq, const char *text)
 }
 
 static inline struct ring_payload *begin_payload(struct rec_thread *t, const struct rec_payload *p,
-						 uint64_t id, uint64_t total, unsigned flags, size_t bytes)
+						 uint64_t id, uint64_t total, unsigned flags, size_t done,
+						 size_t bytes)
 {
 	struct ring_payload *r = begin(t, sizeof(*r) + round8(bytes), RING_PAYLOAD, (uint16_t)flags);
 
@@ -76,6 +77,7 @@ static inline struct ring_payload *begin_payload(struct rec_thread *t, const str
 	r->width = p->width;
 	r->height = p->height;
 	r->depth = p->depth;
+	r->offset = p->offset + done;
 	r->data_bytes = bytes;
 	return r;
 }
@@ -94,7 +96,7 @@ void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total,
 		bool first = done == 0, last = done + n == bytes;
 		unsigned f = (flags & RING_PAYLOAD_STAGED) | (first ? flags & RING_PAYLOAD_FIRST : 0) |
 			     (last ? flags & RING_PAYLOAD_LAST : 0);
-		struct ring_payload *r = begin_payload(t, p, id, total, f, n);
+		struct ring_payload *r = begin_payload(t, p, id, total, f, done, n);
 
 		if (!r)
 			return;
@@ -124,7 +126,7 @@ static void payload_rows(const struct rec_payload *p, const struct gather *g, ui
 	for (uint64_t done = 0; step && done < rows; done += step) {
 		uint64_t n = rows - done < step ? rows - done : step;
 		unsigned flags = (done ? 0 : RING_PAYLOAD_FIRST) | (done + n == rows ? RING_PAYLOAD_LAST : 0);
-		struct ring_payload *r = begin_payload(t, p, id, total, flags, n * g->row);
+		struct ring_payload *r = begin_payload(t, p, id, total, flags, done * g->row, n * g->row);
 
 		if (!r)
 			return;
@@ -137,9 +139,10 @@ static void payload_long_rows(const struct rec_payload *p, const struct gather *
 			      uint64_t total)
 {
 	uint64_t rows = p->height * p->depth;
+	struct rec_payload row = *p;
 
-	for (uint64_t i = 0; i < rows; i++)
-		rec_payload_piece(p, id, total,
+	for (uint64_t i = 0; i < rows; i++, row.offset += g->row)
+		rec_payload_piece(&row, id, total,
 				  (i ? 0 : RING_PAYLOAD_FIRST) | (i + 1 == rows ? RING_PAYLOAD_LAST : 0),
 				  g->base + i / g->height * g->slice + i % g->height * g->pitch, g->row);
 }
@@ -164,7 +167,7 @@ void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, co
 				  bytes);
 		return;
 	}
-	r = t ? begin_payload(t, &p, 0, bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, bytes) : NULL;
+	r = t ? begin_payload(t, &p, 0, bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, 0, bytes) : NULL;
 	if (!r)
 		return;
 	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 64);

@@ -118,6 +118,7 @@ struct ring_payload {
 	uint64_t total; /* bytes of the whole payload */
 	uint64_t address, device_address;
 	uint64_t width, height, depth;
+	uint64_t offset;     /* of this piece in the whole: pieces from several threads come in any order */
 	uint64_t data_bytes; /* in this piece */
 	uint8_t data[];      /* RING_UNAVAILABLE: the reason as text */
 };

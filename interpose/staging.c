@@ -229,6 +229,7 @@ static bool stage_piece(const struct rec_payload *p, struct stage *s, CUdevicept
 	}
 	*j = (struct job){
 		.p = *p, .id = id, .total = bytes, .bytes = n, .stage = s, .last = done + n == bytes};
+	j->p.offset = done;
 	j->flags = RING_PAYLOAD_STAGED | (done ? 0 : RING_PAYLOAD_FIRST) | (j->last ? RING_PAYLOAD_LAST : 0);
 	if (ON_STREAM(cuMemcpyDtoHAsync_v2, per_thread)(s->host, device + done, n, stream) == CUDA_SUCCESS) {
 		if (enqueue_publish(j, stream, per_thread))

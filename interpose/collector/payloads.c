@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * payloads: large data arrives in pieces, which may belong to a call of another thread (asynchronous copies).
- * Those are announced in the calling thread's ring; either ring may be read first.
+ * Those are announced in the calling thread's ring; either ring may be read first. The pieces of one payload
+ * may lie in the rings of several threads (a driver is free to choose who runs a host function), so that they
+ * arrive in any order: what comes early is kept until its turn.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,16 @@
 
 #define IMAGE_MAX (1ull << 31) /* larger code images are stored and not analysed */
 
+struct early {
+	struct early *next; /* by offset */
+	uint64_t offset, bytes;
+	uint8_t data[];
+};
+
 struct payload {
 	struct payload *next;
-	uint64_t id, seen;
+	uint64_t id, seen; /* seen: bytes written, from the start without a gap */
+	struct early *early;
 	struct trace_buffer_writer *buffer;
 	struct bytes image; /* code is kept for analysis */
 };
@@ -66,9 +75,10 @@ static void announce_or_arrive(struct process *process, const struct ring_payloa
 	}
 }
 
+/* Once for a payload: when it is whole, or known to be unavailable. */
 static void arrive(struct process *process, const struct ring_payload *p)
 {
-	if ((p->r.flags & RING_PAYLOAD_STAGED) && (p->r.flags & RING_PAYLOAD_LAST))
+	if (p->r.flags & RING_PAYLOAD_STAGED)
 		announce_or_arrive(process, p, true);
 }
 
@@ -148,42 +158,94 @@ static bool whole(struct collector *c, struct process *process, const struct rin
 	process->payload_count++;
 	process->payload_bytes += p->data_bytes;
 	c->payload_bytes += p->data_bytes;
+	arrive(process, p);
 	return true;
+}
+
+static void keep_early(struct payload *y, const struct ring_payload *p)
+{
+	struct early **at = &y->early, *e = malloc(sizeof(*e) + p->data_bytes);
+
+	if (!e)
+		return; /* the payload stays incomplete, and is unavailable in the end */
+	while (*at && (*at)->offset < p->offset)
+		at = &(*at)->next;
+	e->offset = p->offset;
+	e->bytes = p->data_bytes;
+	memcpy(e->data, p->data, p->data_bytes);
+	e->next = *at;
+	*at = e;
+}
+
+static void append(struct payload *y, const void *data, uint64_t bytes, bool is_image)
+{
+	if (y->buffer)
+		trace_buffer_append(y->buffer, data, bytes);
+	if (is_image)
+		bytes_append(&y->image, data, bytes);
+	y->seen += bytes;
+}
+
+static void append_early(struct payload *y, bool is_image)
+{
+	struct early *e;
+
+	while ((e = y->early) && e->offset == y->seen) {
+		y->early = e->next;
+		append(y, e->data, e->bytes, is_image);
+		free(e);
+	}
+}
+
+static void free_payload(struct payload *y)
+{
+	struct early *e;
+
+	while ((e = y->early)) {
+		y->early = e->next;
+		free(e);
+	}
+	free(y->image.p);
+	free(y);
 }
 
 void payload_piece(struct collector *c, struct ring *r, const struct ring_payload *p)
 {
 	struct process *process = r->process;
 	struct payload **at, *y;
+	bool is_image;
 
 	if (p->kind == RING_ANNOUNCED) {
 		announce_or_arrive(process, p, false);
 		return;
 	}
-	arrive(process, p);
 	if (p->kind == RING_UNAVAILABLE) {
+		arrive(process, p);
 		unavailable(c, p);
 		return;
 	}
 	if (p->kind > RING_IMAGE || whole(c, process, p))
 		return;
-	y = (p->r.flags & RING_PAYLOAD_FIRST) ? begin(c, process, p->id) : *find(process, p->id);
+	y = *find(process, p->id);
+	if (!y)
+		y = begin(c, process, p->id);
 	if (!y)
 		return;
-	if (y->buffer)
-		trace_buffer_append(y->buffer, p->data, p->data_bytes);
-	if (p->kind == RING_IMAGE && p->total <= IMAGE_MAX)
-		bytes_append(&y->image, p->data, p->data_bytes);
-	y->seen += p->data_bytes;
+	is_image = p->kind == RING_IMAGE && p->total <= IMAGE_MAX;
+	if (p->offset == y->seen)
+		append(y, p->data, p->data_bytes, is_image);
+	else
+		keep_early(y, p);
+	append_early(y, is_image);
 	process->payload_bytes += p->data_bytes;
 	c->payload_bytes += p->data_bytes;
-	if (!(p->r.flags & RING_PAYLOAD_LAST))
+	if (y->seen < p->total)
 		return;
+	arrive(process, p);
 	finish(c, r, y, p);
 	at = find(process, p->id);
 	*at = y->next;
-	free(y->image.p);
-	free(y);
+	free_payload(y);
 }
 
 static const char never_arrived[] = "the copy had not been read back from its stream when the process ended: "
@@ -211,7 +273,6 @@ void payloads_abort(struct collector *c, struct process *p)
 		p->payloads = y->next;
 		if (y->buffer)
 			trace_buffer_abort(y->buffer);
-		free(y->image.p);
-		free(y);
+		free_payload(y);
 	}
 }

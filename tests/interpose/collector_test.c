@@ -267,6 +267,67 @@ static void test_ring_payload_too_long(void **state)
 	check_broken(&p, sizeof(p), sizeof(p));
 }
 
+/* The pieces of one payload that lie in the rings of several threads may be read in any order. */
+static void test_payload_pieces_in_any_order(void **state)
+{
+	enum { PIECE = 1000, PIECES = 6 };
+	static const unsigned orders[][PIECES] = {
+		{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {3, 0, 5, 1, 4, 2}, {1, 2, 3, 4, 5, 0}};
+	char path[] = "/tmp/cutrace-pieces-XXXXXX", expected[PIECE * PIECES], got[PIECE * PIECES];
+	struct {
+		struct ring_payload p;
+		uint8_t data[PIECE];
+	} piece = {.p = {.r = {.bytes = sizeof(piece), .kind = RING_PAYLOAD, .flags = RING_PAYLOAD_STAGED},
+			 .kind = RING_D2H,
+			 .total = sizeof(expected),
+			 .width = sizeof(expected),
+			 .height = 1,
+			 .depth = 1,
+			 .data_bytes = PIECE}};
+	const struct trace_payload *row;
+	struct trace *t;
+	struct bench b;
+	unsigned n;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	setup(&b);
+	assert_int_equal(trace_writer_open(&b.c->w, path, NULL), 0);
+	for (size_t i = 0; i < sizeof(expected); i++)
+		expected[i] = (char)(i * 7 + i / PIECE);
+	for (size_t o = 0; o < sizeof(orders) / sizeof(orders[0]); o++) {
+		piece.p.seq = piece.p.id = o + 1;
+		for (unsigned i = 0; i < PIECES; i++) {
+			unsigned k = orders[o][i];
+
+			piece.p.offset = k * PIECE;
+			piece.p.r.flags = RING_PAYLOAD_STAGED | (k == 0 ? RING_PAYLOAD_FIRST : 0) |
+					  (k == PIECES - 1 ? RING_PAYLOAD_LAST : 0);
+			memcpy(piece.data, expected + k * PIECE, PIECE);
+			payload_piece(b.c, b.ring, &piece.p);
+		}
+	}
+	assert_null(b.process.payloads);
+	payloads_abort(b.c, &b.process);
+	assert_int_equal(trace_writer_close(b.c->w, NULL), 0);
+	b.c->w = NULL;
+	teardown(&b);
+
+	assert_int_equal(trace_open(&t, path, NULL), 0);
+	for (size_t o = 0; o < sizeof(orders) / sizeof(orders[0]); o++) {
+		row = trace_payloads(t, o + 1, &n);
+		assert_int_equal(n, 1);
+		assert_string_equal(row->kind, "d2h");
+		assert_int_equal(trace_buffer_bytes(t, row->buffer), sizeof(expected));
+		assert_int_equal(trace_buffer_read(t, row->buffer, 0, got, sizeof(got), NULL), 0);
+		assert_memory_equal(got, expected, sizeof(got));
+	}
+	trace_close(t);
+	unlink(path);
+}
+
 /* Publishing more than the ring holds: the producer overran us. */
 static void test_ring_overrun(void **state)
 {
@@ -307,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_ring_sound),
 		cmocka_unit_test(test_ring_broken),
 		cmocka_unit_test(test_ring_payload_too_long),
+		cmocka_unit_test(test_payload_pieces_in_any_order),
 		cmocka_unit_test(test_ring_overrun),
 		cmocka_unit_test(test_memory_lookup),
 	};
