@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * engine: the replayer's inside. One `struct engine` replays one recorded process, in one process of its own,
- * on one target driver. The files by what they own: cmd_replay.c options; session.c one child per recorded
- * process; report.c what the user reads dispatch.c   order of calls and what is done with each; contexts.c
- * whose context and stream a call means args.c       a call's arguments, rebuilt from recorded memory; outs.c
- * what came back handles.c    recorded handle -> live handle; addresses.c recorded address -> live address
- *   reserve.c    keeps recorded device addresses free until the driver is asked for them
- *   allocs.c     calls that make or free memory; vmm.c recorded addresses on drivers that only take hints
- *   modules.c, launches.c, transfers.c   calls with payload
- *   recorded_ptx.c what the recorded PTX tells
- *   captures.c   copies that belong to graphs
- *   check.c      recorded results against live ones; result.c the result database; blame.c which PTX line
- * stored it Nothing in here prints.
+ * on one target driver. Nothing in here prints. The files by what they own:
+ *
+ * - cmd_replay.c: options; session.c: one child per recorded process; report.c: what the user reads
+ * - dispatch.c: order of calls and what is done with each; contexts.c: whose context and stream a call means
+ * - args.c: a call's arguments, rebuilt from recorded memory; outs.c: what came back
+ * - handles.c: recorded handle -> live handle; addresses.c: recorded address -> live address
+ * - reserve.c: keeps recorded device addresses free until the driver is asked for them
+ * - allocs.c: calls that make or free memory; vmm.c: recorded addresses on drivers that only take hints
+ * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
+ * - recorded_ptx.c: what the recorded PTX tells
+ * - check.c: recorded results against live ones; result.c: the result database
+ * - blame.c: which PTX line stored it
  */
 #ifndef CUTRACE_REPLAY_ENGINE_H
 #define CUTRACE_REPLAY_ENGINE_H
@@ -211,7 +212,7 @@ void transfers_note_writes(struct engine *e, const struct call *c);
 void transfers_host_writes(struct engine *e, const struct call *c);
 
 /* captures.c: copies that were captured into graphs */
-void captures_keep(struct engine *e, struct pending *p); /* takes p */
+void captures_keep(struct engine *e, struct pending *p);      /* takes p */
 void captures_follow(struct engine *e, const struct call *c); /* before e->capturing changes */
 void captures_free(struct engine *e);
 
@@ -278,8 +279,8 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, refused, captured, captured_alive, hashes, copies, faults, failed_skipped,
-		result_differs;
+	uint64_t launches, launches_refused, refused, captured, captured_alive, hashes, copies, faults,
+		failed_skipped, result_differs;
 };
 
 /* The second replay, for the line that stored one element. */
@@ -311,10 +312,10 @@ struct engine {
 	struct trace_module *module_rows;
 	size_t nmodule_rows;
 	struct map modules_by_id, modules_by_call; /* -> index into module_rows */
-	struct plan_global *globals; /* cuModuleGetGlobal and cuLibraryGetGlobal, recorded */
+	struct plan_global *globals;               /* cuModuleGetGlobal and cuLibraryGetGlobal, recorded */
 	size_t nglobals;
 	struct map globals_by_address; /* -> index of the last one there */
-	struct map missing_modules; /* creating call -> index into reasons */
+	struct map missing_modules;    /* creating call -> index into reasons */
 	char **reasons;
 	size_t nreasons;
 	struct map functions;        /* function row -> index into api_funcs, UINT64_MAX: none */
@@ -373,7 +374,7 @@ struct session {
 	char driver_path[4096];
 	char result_path[4096];
 	bool result_is_temporary, show_progress;
-	bool restart; /* recorded addresses are taken; without randomisation they may be free */
+	bool restart;      /* recorded addresses are taken; without randomisation they may be free */
 	unsigned ndevices; /* that the program used */
 	struct diag error;
 	int status; /* enum replay_exit */
