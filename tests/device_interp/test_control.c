@@ -280,16 +280,32 @@ static void refused(void **state)
 	}
 }
 
-/* A chain of calls longer than the host's stack would follow. */
-static void long_chain(void **state)
+/* A chain of calls that the host's stack has no room to follow, on a small one. */
+struct translation {
+	struct test_module *m;
+	int result;
+};
+
+static void *translate(void *arg)
 {
-	const unsigned n = 60000;
-	size_t cap = (size_t)n * 80 + 1024, at = 0;
+	struct translation *t = arg;
 	struct dev_kernel *kernel;
 	struct diag d = DIAG_INIT;
+
+	t->result = test_kernel(t->m, "k", &kernel, &d);
+	return NULL;
+}
+
+static void long_chain(void **state)
+{
+	const unsigned n = 30000;
+	size_t cap = (size_t)n * 80 + 1024, at = 0;
+	char *ptx = malloc(cap);
 	struct test_device t;
 	struct test_module m;
-	char *ptx = malloc(cap);
+	struct translation tr = {.m = &m, .result = -1};
+	pthread_attr_t attr;
+	pthread_t thread;
 
 	(void)state;
 	assert_non_null(ptx);
@@ -300,7 +316,12 @@ static void long_chain(void **state)
 	snprintf(ptx + at, cap - at, ".visible .entry k()\n{\ncall f%u, (); ret;\n}\n", n - 1);
 	test_open(&t, "workers=1");
 	test_load(&m, &t, ptx, "chain.ptx");
-	assert_int_equal(test_kernel(&m, "k", &kernel, &d), 0);
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setstacksize(&attr, 1 << 20), 0);
+	assert_int_equal(pthread_create(&thread, &attr, translate, &tr), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	assert_int_equal(tr.result, 0);
 	test_unload(&m);
 	test_close(&t);
 	free(ptx);

@@ -114,7 +114,7 @@ static void adjacent(void **state)
 }
 
 /* Several threads map and unmap parts of one reservation, each its own. */
-enum { PARTS = 4, ROUNDS = 400 };
+enum { PARTS = 8, ROUNDS = 20000 };
 
 struct part {
 	CUcontext ctx;
@@ -131,17 +131,9 @@ static void *remap(void *arg)
 	if (!p->bad)
 		p->bad = cuMemCreate(&h, 2 * MIB, &prop, 0);
 	for (int k = 0; k < ROUNDS && !p->bad; k++) {
-		uint32_t value = (uint32_t)k, got = ~value;
-
 		p->bad = cuMemMap(p->at, 2 * MIB, 0, h, 0);
-		if (!p->bad)
+		if (!p->bad && k % 64 == 0)
 			p->bad = cuMemSetAccess(p->at, 2 * MIB, &read_write, 1);
-		if (!p->bad)
-			p->bad = cuMemcpyHtoD(p->at, &value, 4);
-		if (!p->bad)
-			p->bad = cuMemcpyDtoH(&got, p->at, 4);
-		if (!p->bad && got != value)
-			p->bad = CUDA_ERROR_UNKNOWN;
 		if (!p->bad)
 			p->bad = cuMemUnmap(p->at, 2 * MIB);
 	}
