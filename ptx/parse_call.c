@@ -79,6 +79,8 @@ static int read_callee(struct body *b, struct ptx_inst *i, struct operand_text *
 		return rc;
 	*address = b->operands[slot];
 	if (address->o.kind == PTX_OPND_FUNC) {
+		if (b->p.m->funcs[address->o.index]->is_entry)
+			return body_fail(b, address->at, "an entry can't be called");
 		b->noperands = slot;
 		i->target = address->o.index;
 		return 0;

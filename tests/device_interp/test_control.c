@@ -183,6 +183,8 @@ static void indirect_mismatch(void **state)
 		 "{ .param .b32 p; call (p), a, (), proto; }"},
 		{".func f(.reg .pred x)\n{\nret;\n}\n", "_ (.param .b32 _)",
 		 "{ .param .b32 p; st.param.b32 [p], gid; call a, (p), proto; }"},
+		{".visible .entry f(.param .align 4 .b8 x[4096])\n{\nret;\n}\n",
+		 "_ (.param .align 4 .b8 _[4096])", "{ .param .align 4 .b8 p[4096]; call a, (p), proto; }"},
 		{".func f(.reg .b32 x, .reg .b32 y)\n{\nret;\n}\n", "_ (.reg .b32 _)",
 		 "call a, (gid), proto;"},
 	};
@@ -252,6 +254,8 @@ static void refused(void **state)
 		{".extern .func __assertfail();\n", "call __assertfail, ();", "as declared"},
 		{".extern .func (.param .b32 r) malloc(.param .b64 n);\n",
 		 "{ .param .b64 n; .param .b32 r; call (r), malloc, (n); }", "as declared"},
+		{".visible .entry other(.param .b8 x[4096])\n{\nret;\n}\n",
+		 "{ .param .b8 p[4096]; call other, (p); }", "an entry can't be called"},
 		{"", ".local .b8 big[400000000]; mov.u64 at, big;", "local variables"},
 		{"", ".shared .b8 big[3000000000]; st.shared.u32 [big], 1;", "shared memory"},
 		{"", "ld.param.u32 v, [p_out+2];", "are not aligned"},

@@ -100,7 +100,7 @@ static bool xarg_fits(const struct xarg *a, const struct xcode *callee, const st
 static bool xcall_fits(const struct xcall *call, const struct xcode *callee)
 {
 	const struct ptx_func *f = callee->func;
-	bool fits = call->nargs == f->nparams && call->nrets == f->nrets;
+	bool fits = !f->is_entry && call->nargs == f->nparams && call->nrets == f->nrets;
 
 	for (uint32_t k = 0; fits && k < call->nargs; k++)
 		fits = xarg_fits(&call->args[k], callee, &f->params[k]);

@@ -33,6 +33,8 @@ bool program_pool_reserve(struct program *p, uint32_t bytes)
 	}
 	if (p->pool_bytes + bytes <= p->pool_cap)
 		return true;
+	if (p->pool_cap > MAX_STACK)
+		return false;
 	uint32_t cap = p->pool_cap ? p->pool_cap * 2 : 8192;
 	uint8_t *n = aligned_alloc(64, cap);
 
@@ -113,6 +115,8 @@ static bool layout_cells(struct program *p, struct xcode *code)
 	const struct ptx_func *f = code->func;
 	uint32_t at = 0;
 
+	if (f->nslots > MAX_STACK / cell_bytes(128))
+		return false;
 	code->slot_offset = arena_array(&p->arena, f->nslots + 1, sizeof(uint32_t));
 	if (!code->slot_offset)
 		return false;
