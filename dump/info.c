@@ -16,6 +16,10 @@
 static const struct section {
 	const char *key, *title, *sql;
 } sections[] = {
+	{"devices", "Devices",
+	 "SELECT ordinal AS device, name, printf('%d.%d', cc / 10, cc % 10) AS cc, sm_count AS sms,"
+	 " bytes, group_concat(process, ',') AS processes FROM device"
+	 " GROUP BY ordinal, name, cc, sm_count, bytes, uuid ORDER BY ordinal"},
 	{"counts", "Counts",
 	 "SELECT (SELECT count(*) FROM call) AS calls,"
 	 " (SELECT count(*) FROM call c WHERE " FAILED ") AS failed,"
@@ -164,46 +168,6 @@ static int gather(struct info *info, struct trace *trace, const struct section *
 	return diag_set(d, CUTRACE_ECORRUPT, info->file, "%s", sqlite3_errmsg(trace_db(trace)));
 }
 
-/* Names of the devices that the program asked for. */
-static int gather_devices(struct info *info, struct trace *trace, struct diag *d)
-{
-	struct info_table *t = &info->tables[info->ntables++];
-	struct trace_memory *m = trace_memory_new(trace);
-	unsigned capacity = 0;
-	sqlite3_stmt *s;
-
-	t->key = "devices";
-	t->title = "Devices";
-	t->ncolumns = 2;
-	t->columns[0] = "device";
-	t->columns[1] = "name";
-	if (!m || sqlite3_prepare_v2(
-			  trace_db(trace),
-			  "SELECT c.a2 AS device, min(c.id), c.a0 FROM call c JOIN function f ON f.id=c.func "
-			  "WHERE f.name='cuDeviceGetName' AND c.result=0 GROUP BY c.a2 ORDER BY c.a2",
-			  -1, &s, NULL) != SQLITE_OK) {
-		trace_memory_free(m);
-		return diag_set(d, CUTRACE_ECORRUPT, info->file, "%s", sqlite3_errmsg(trace_db(trace)));
-	}
-	while (sqlite3_step(s) == SQLITE_ROW && add_row(info, t, &capacity, s)) {
-		uint64_t at = (uint64_t)sqlite3_column_int64(s, 2), n = 0;
-		struct info_cell *c = t->rows[t->nrows - 1];
-		const char *p;
-
-		c[0].i = (int32_t)c[0].i;
-		c[1] = (struct info_cell){.kind = INFO_NULL};
-		trace_memory_load(m, (uint64_t)sqlite3_column_int64(s, 1), 1);
-		while ((p = trace_memory_read(m, at + n, 1)) && *p)
-			n++;
-		p = n ? trace_memory_read(m, at, n) : NULL;
-		c[1].text = p ? arena_strndup(&info->arena, p, n) : NULL;
-		c[1].kind = c[1].text ? INFO_TEXT : INFO_NULL;
-	}
-	sqlite3_finalize(s);
-	trace_memory_free(m);
-	return 0;
-}
-
 int info_gather(struct info *info, struct trace *t, const char *file, unsigned limit, struct diag *d)
 {
 	static const struct section meta = {"recording", "Recording",
@@ -217,12 +181,10 @@ int info_gather(struct info *info, struct trace *t, const char *file, unsigned l
 	info->file = file;
 	info->file_bytes = stat(file, &st) ? 0 : (int64_t)st.st_size;
 	info->closed = trace_meta_int(t, "closed", 0) == 1;
-	info->tables = arena_array(&info->arena, n + 2, sizeof(*info->tables));
+	info->tables = arena_array(&info->arena, n + 1, sizeof(*info->tables));
 	if (!info->tables)
 		return diag_set(d, CUTRACE_ENOMEM, file, "out of memory");
 	rc = gather(info, t, &meta, 0, d);
-	if (!rc)
-		rc = gather_devices(info, t, d);
 	for (i = 0; i < n && !rc; i++)
 		rc = gather(info, t, &sections[i], limit, d);
 	return rc;

@@ -21,6 +21,7 @@ void rec_hooks_install(void)
 	install(rec_proc_hooks, rec_nproc_hooks);
 	install(rec_stream_hooks, rec_nstream_hooks);
 	install(rec_context_hooks, rec_ncontext_hooks);
+	install(rec_device_hooks, rec_ndevice_hooks);
 }
 
 void rec_check_hooks_install(void)

@@ -129,6 +129,7 @@ void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context);
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name);
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16]);
 void rec_function_record(uint32_t id, const char *name);
+void rec_device_record(const struct ring_device *d);
 
 /* ---- hooks.c ---------------------------------------------------------------- */
 
@@ -140,9 +141,9 @@ struct rec_hook {
 void rec_hooks_install(void);
 void rec_check_hooks_install(void); /* --check only */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_check_hooks[],
-	rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[];
+	rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[];
 extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks,
-	rec_nstream_hooks, rec_ncontext_hooks;
+	rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
 {

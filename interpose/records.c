@@ -233,6 +233,17 @@ void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context)
 	rec_commit(t, sizeof(*s));
 }
 
+void rec_device_record(const struct ring_device *d)
+{
+	struct rec_thread *t = rec_thread_now();
+	struct ring_device *r = t ? begin(t, sizeof(*r), RING_DEVICE, 0) : NULL;
+
+	if (!r)
+		return;
+	memcpy((char *)r + sizeof(r->r), (const char *)d + sizeof(d->r), sizeof(*d) - sizeof(d->r));
+	rec_commit(t, sizeof(*r));
+}
+
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
 {
 	struct rec_thread *t = rec_thread_now();

@@ -66,6 +66,7 @@ enum ring_kind {
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
+	RING_DEVICE, /* a device that the driver offers */
 	RING_STREAM, /* the context of what the call around made */
 };
 
@@ -142,6 +143,14 @@ struct ring_kernel {
 	struct ring_record r;
 	uint64_t function, module; /* handles; module may be a library's */
 	char name[];
+};
+
+struct ring_device {
+	struct ring_record r;
+	uint32_t ordinal, driver_version, cc_major, cc_minor, sm_count, pad;
+	uint64_t bytes;
+	uint8_t uuid[16];
+	char name[104]; /* NUL-terminated */
 };
 
 struct ring_stream {

@@ -22,6 +22,13 @@ CREATE TABLE thread (
   t_start INTEGER, t_end INTEGER
 );
 
+-- What the driver offered each process, asked by the recorder when cuInit had succeeded.
+CREATE TABLE device (
+  process INTEGER, ordinal INTEGER, name TEXT, cc INTEGER, -- cc: compute capability, 10 * major + minor
+  bytes INTEGER, sm_count INTEGER, uuid BLOB,
+  PRIMARY KEY (process, ordinal)
+) WITHOUT ROWID;
+
 -- Functions that occur in this trace.
 CREATE TABLE function (
   id INTEGER PRIMARY KEY,

@@ -58,6 +58,14 @@ struct trace_thread {
 	int64_t tid, t_start, t_end;
 	const char *name;
 };
+struct trace_device {
+	uint32_t process, ordinal;
+	const char *name;
+	unsigned cc; /* 10 * major + minor */
+	uint64_t bytes;
+	unsigned sm_count;
+	uint8_t uuid[16];
+};
 struct trace_function {
 	uint32_t id;
 	const char *name, *library, *signature;
@@ -129,6 +137,7 @@ uint32_t trace_writer_function(struct trace_writer *w, const char *name, const c
 			       unsigned nparams, const char *signature); /* interned; returns function.id */
 int trace_writer_process(struct trace_writer *w, const struct trace_process *p); /* insert or replace */
 int trace_writer_thread(struct trace_writer *w, const struct trace_thread *t);	 /* insert or replace */
+int trace_writer_device(struct trace_writer *w, const struct trace_device *d);    /* insert or replace */
 /* Enter only (done == false) or a whole call. A call first written in flight is completed by a second write. */
 int trace_writer_call(struct trace_writer *w, const struct trace_call *c);
 /* A call written in flight will never be completed: its row stays as it is. */

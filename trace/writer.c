@@ -66,6 +66,8 @@ static const char *const statements[W_NSTMTS] = {
 		     "VALUES(?,?,?,?,?,?,?)",
 	[W_STREAM_END] = "UPDATE stream SET destroyed=? WHERE id=(SELECT max(id) FROM stream WHERE process=? "
 			 "AND handle=? AND destroyed IS NULL)",
+	[W_DEVICE] = "INSERT OR REPLACE INTO device(process,ordinal,name,cc,bytes,sm_count,uuid) "
+		     "VALUES(?,?,?,?,?,?,?)",
 	[W_HOST_WRITE] = "INSERT INTO host_write(call,address,bytes,buffer) VALUES(?,?,?,?)",
 	[W_DIAGNOSTIC] = "INSERT INTO diagnostic(t,process,call,severity,source,message) VALUES(?,?,?,?,?,?)",
 	[W_OVERHEAD] = "INSERT INTO overhead VALUES(?,?,?,?,?)",
@@ -244,9 +246,10 @@ static int create_schema(struct trace_writer *w, struct diag *d)
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_schema_sql);
 	if (!rc) /* until finish.sql drops them */
-		rc = db_exec(w->db, w->path, d,
-			     "CREATE INDEX stream_alive ON stream(process, handle) WHERE destroyed IS NULL;"
-			     "CREATE INDEX context_alive ON context(process, handle) WHERE destroyed IS NULL;");
+		rc = db_exec(
+			w->db, w->path, d,
+			"CREATE INDEX stream_alive ON stream(process, handle) WHERE destroyed IS NULL;"
+			"CREATE INDEX context_alive ON context(process, handle) WHERE destroyed IS NULL;");
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "COMMIT");
 	if (!rc && w->tuning.wal)

@@ -160,6 +160,12 @@ int trace_writer_context(struct trace_writer *w, uint32_t process, uint64_t hand
 			  (int64_t)primary, created, destroyed);
 }
 
+int trace_writer_device(struct trace_writer *w, const struct trace_device *d)
+{
+	return writer_row(w, W_DEVICE, "uutuuub", (uint64_t)d->process, (uint64_t)d->ordinal, d->name,
+			  (uint64_t)d->cc, d->bytes, (uint64_t)d->sm_count, d->uuid, sizeof(d->uuid));
+}
+
 int trace_writer_stream(struct trace_writer *w, uint32_t process, uint64_t handle, uint64_t context,
 			uint32_t flags, int priority, uint64_t created, uint64_t destroyed)
 {

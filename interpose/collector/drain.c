@@ -323,6 +323,29 @@ static bool on_stream(struct ring *r, const struct ring_stream *s)
 	return o != NULL;
 }
 
+static bool on_device(struct collector *c, struct ring *r, const struct ring_device *d)
+{
+	struct process *p = r->process;
+	struct trace_device row = {.process = p->row.id,
+				   .ordinal = d->ordinal,
+				   .name = d->name,
+				   .cc = d->cc_major * 10 + d->cc_minor,
+				   .bytes = d->bytes,
+				   .sm_count = d->sm_count};
+
+	if (d->r.bytes < sizeof(*d) || !memchr(d->name, '\0', sizeof(d->name)))
+		return false;
+	memcpy(row.uuid, d->uuid, sizeof(row.uuid));
+	if (!p->cc)
+		p->cc = row.cc;
+	if (c->w)
+		trace_writer_device(c->w, &row);
+	if (c->w && !c->driver_version_known && d->driver_version)
+		trace_writer_meta_int(c->w, "driver_version", d->driver_version);
+	c->driver_version_known |= d->driver_version != 0;
+	return true;
+}
+
 static bool on_hash(struct collector *c, const struct ring_hash *h)
 {
 	struct trace_launch_hash row = {.launch = h->seq, .base = h->base, .bytes = h->bytes};
@@ -391,6 +414,7 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 	case RING_PAYLOAD: return on_payload(c, r, (const struct ring_payload *)rec);
 	case RING_LAUNCH: return on_launch(c, r, (const struct ring_launch *)rec);
 	case RING_STREAM: return on_stream(r, (const struct ring_stream *)rec);
+	case RING_DEVICE: return on_device(c, r, (const struct ring_device *)rec);
 	case RING_HASH: return on_hash(c, (const struct ring_hash *)rec);
 	case RING_FUNCTION: return on_function(c, r, (const struct ring_function *)rec);
 	case RING_DIAG: return on_diag(c, r, (const struct ring_diag *)rec);

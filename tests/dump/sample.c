@@ -132,6 +132,14 @@ static void people(struct sample *s)
 
 static void devices(struct sample *s)
 {
+	struct trace_device d = {.process = 1,
+				 .name = "A \"test\" device",
+				 .cc = 90,
+				 .bytes = 16ull << 30,
+				 .sm_count = 16,
+				 .uuid = {1, 2, 3}};
+
+	must(trace_writer_device(s->w, &d));
 	CALL(.function = "cuInit", .nargs = 1, .args = {0});
 	CALL(.function = "cuDeviceGet", .nargs = 2, .args = {HOST, 0}, .nouts = 1, .outs = {0});
 	CALL(.function = "cuDeviceGetName", .nargs = 3, .args = {HOST, 64, 0});

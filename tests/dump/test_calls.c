@@ -252,6 +252,8 @@ static void test_info(void **state)
 		{"$.unavailable[0].reason", "the stream was being captured"},
 		{"$.no_ptx[0]", "(null)"},
 		{"$.unknown_functions[0].function", "cuTomorrow"},
+		{"$.devices[0].cc", "9.0"},
+		{"$.devices[0].bytes", "17179869184"},
 		{"$.diagnostics[0].severity", "warning"},
 	};
 	struct captured c = capture(cmd_info, "info", "--json", trace, NULL);

@@ -97,6 +97,8 @@ check_trace_is_whole()
 {
 	[ "$(query 'PRAGMA integrity_check')" = ok ] || fail "SQLite finds the trace damaged"
 	[ "$(query 'PRAGMA journal_mode')" = delete ] || fail "journal mode is not DELETE"
+	[ "$(query "SELECT DISTINCT name, cc FROM device")" = 'cutrace interpreter 90' ] ||
+		fail "the trace does not know the device"
 	[ "$(query "SELECT value FROM meta WHERE key = 'closed'")" = 1 ] || fail "the trace is not marked closed"
 	[ "$(query 'SELECT count(*) FROM call WHERE t_exit IS NULL')" = 0 ] || fail "calls without an end"
 	[ "$(find "$work" -name 'program.trace*' | wc -l)" -eq 1 ] || fail "the trace is more than one file"
