@@ -108,7 +108,13 @@ static int parse(struct recording *r, int argc, char **argv)
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "+o:qh", longs, NULL)) != -1) {
 		switch (option) {
-		case 'o': r->out_option = optarg; break;
+		case 'o':
+			if (!*optarg) {
+				fprintf(stderr, "cutrace record: -o needs a file name\n");
+				return EXIT_USAGE;
+			}
+			r->out_option = optarg;
+			break;
 		case 'd': r->device = optarg; break;
 		case 'D': r->driver = optarg; break;
 		case 'c': r->check = true; break;
@@ -127,6 +133,7 @@ static int parse(struct recording *r, int argc, char **argv)
 	}
 	if (optind < argc)
 		return -1;
+	fprintf(stderr, "cutrace record: no program to run: it is named behind the options\n");
 	usage(stderr);
 	return EXIT_USAGE;
 }
@@ -463,8 +470,8 @@ static void summary(const struct recording *r, const struct collector_report *re
 	human(size, sizeof(size), stat(r->output, &st) == 0 ? (uint64_t)st.st_size : 0);
 	if (r->quiet)
 		return;
-	fprintf(stderr, "cutrace record: %s: %llu calls, %s", r->output, (unsigned long long)report->calls,
-		size);
+	fprintf(stderr, "cutrace record: %s: %llu call%s, %s", r->output, (unsigned long long)report->calls,
+		report->calls == 1 ? "" : "s", size);
 	if (report->processes > 1)
 		fprintf(stderr, ", %u processes", report->processes);
 	if (r->target.chosen_by_us)

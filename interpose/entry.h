@@ -7,8 +7,8 @@
  *
  * What apigen emits. For every exported function with id ID (index into api_funcs), N
  * parameters, in parameter types of the right width (int32_t, uint32_t, uint64_t for every
- * pointer, handle and device pointer, float, double, struct rec_bytes_<n> { uint8_t b[n]; } for structs by
- *value):
+ * pointer, handle and device pointer, float, double, struct rec_bytes_<n> { uint8_t b[n]; } for
+ * structs by value):
  *
  *	REC_EXPORT uint32_t cuMemAlloc_v2(uint64_t a0, uint64_t a1)
  *	{
@@ -19,17 +19,21 @@
  *
  *		if (REC_UNLIKELY(!w))
  *			return ((fn *)rec_real[ID])(a0, a1);
- *		w[0] = a0;			(uint64_t)(int64_t)a for signed, rec_f32(a), rec_f64(a),
- *(uintptr_t)&a for structs w[1] = a1; rec_publish_enter(&f); r = ((fn *)rec_real[ID])(a0, a1); w =
- *rec_leave(&f, (int32_t)r, 1);	1 = number of inline outs; 0 for none rec_out(&f, w, 0, a0, 8);	n-th inline
- *out, the pointer argument, bytes (negative: signed) rec_publish_exit(&f); return r;
+ *		w[0] = a0;	(uint64_t)(int64_t)a for signed, rec_f32(a), rec_f64(a), (uintptr_t)&a for structs
+ *		w[1] = a1;
+ *		rec_publish_enter(&f);
+ *		r = ((fn *)rec_real[ID])(a0, a1);
+ *		w = rec_leave(&f, (int32_t)r, 1);	number of inline outs; 0 for none
+ *		rec_out(&f, w, 0, a0, 8);		n-th inline out, the pointer argument, bytes (negative: signed)
+ *		rec_publish_exit(&f);
+ *		return r;
  *	}
  *
  * An "inline out" is a parameter whose api_out_slot() is 0 .. REC_MAX_OUTS - 1; the slot is its number.
  *
  * A function that reads or writes host memory beyond inline outs (a STRING parameter, a non-payload pointer
- *parameter that is IN or INOUT, an OUT one that is not an inline out, an API_ABI_MEMORY parameter) is emitted
- *in the second form:
+ * parameter that is IN or INOUT, an OUT one that is not an inline out, an API_ABI_MEMORY parameter) is emitted
+ * in the second form:
  *
  *		uint64_t args[N] = { ...words as above... };
  *		if (REC_UNLIKELY(!rec_enter_memory(&f, ID, N, args)))
@@ -39,9 +43,9 @@
  *		return r;
  *
  * and at the end: `void *rec_real[NFUNCS];` and `void *const rec_entries[NFUNCS] = { (void *)cuInit, ... };`
- *with NULL for functions that have no exported symbol (API_FUNC_PRIVATE). Nothing special is generated for
- *launches, copies, cuGetProcAddress or cuGetExportTable: the runtime puts its own functions into rec_real[]
- *for those (hooks.c).
+ * with NULL for functions that have no exported symbol (API_FUNC_PRIVATE). Nothing special is generated for
+ * launches, copies, cuGetProcAddress or cuGetExportTable: the runtime puts its own functions into rec_real[]
+ * for those (hooks.c).
  */
 #ifndef CUTRACE_INTERPOSE_ENTRY_H
 #define CUTRACE_INTERPOSE_ENTRY_H

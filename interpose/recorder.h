@@ -3,12 +3,18 @@
  * recorder: the inside of the recording libcuda.so.1. It lives in the traced program, so: libc only, no exit,
  * no print, no malloc, no lock held across a call into the real driver, errno preserved. entry.h is the
  * hot path; the files here do what is not hot or not the same for every function:
- *   process.c  connection to the collector, session page, fork       thread.c   rings
- *   driver.c   the real driver and rec_real[]                        memory.c   host memory of a call
- *   records.c  payload pieces, diagnostics                           hooks.c    functions with a meaning of
- * their own copies.c, staging.c  host/device copies                          images.c   code images launch.c,
- * layouts.c  kernel parameters                           check.c    hashes after launches procs.c, thunk.c,
- * thunk_entry.S, export_tables.c  functions that no description knows
+ *   process.c             connection to the collector, session page, fork
+ *   thread.c              rings
+ *   driver.c              the real driver and rec_real[]
+ *   memory.c              host memory of a call
+ *   records.c             payload pieces, diagnostics
+ *   hooks.c               functions with a meaning of their own
+ *   copies.c, staging.c   host/device copies
+ *   images.c              code images
+ *   launch.c, layouts.c   kernel parameters
+ *   check.c               hashes after launches
+ *   streams.c, contexts.c, devices.c    what no call says about them
+ *   procs.c, thunk.c, thunk_entry.S, export_tables.c    functions that no description knows
  */
 #ifndef CUTRACE_INTERPOSE_RECORDER_H
 #define CUTRACE_INTERPOSE_RECORDER_H

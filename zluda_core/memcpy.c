@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies in all directions. Each form becomes a struct copy (a box of rows); what is asynchronous follows the
- * driver API's "API synchronization behavior": synchronous functions  device to device: asynchronous to the
- * host; all others wait
- *   ...Async               pageable source to device: taken into a staging buffer in the call; device to
- * pageable memory: returns when done; host to host: synchronous; otherwise asynchronous
+ * driver API's "API synchronization behavior":
+ *   synchronous functions  device to device: asynchronous to the host; all others wait
+ *   ...Async               pageable source to device: taken into a staging buffer in the call;
+ *                          device to pageable memory: returns when done; host to host: synchronous;
+ *                          otherwise asynchronous
  */
 #include "core.h"
 

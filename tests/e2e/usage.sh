@@ -19,6 +19,10 @@ for command in record run info dump replay; do
 	expect 2 "$cutrace" "$command"
 	says err .
 done
+expect 2 "$cutrace" record
+says err 'no program to run'
+expect 2 "$cutrace" record -o '' -- "$programs/driver_saxpy"
+says err 'needs a file name'
 expect 2 "$cutrace"
 expect 2 "$cutrace" replya
 says err "did you mean 'replay'"
