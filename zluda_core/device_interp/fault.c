@@ -93,10 +93,10 @@ const struct xinst *fault_lane(struct warp *w, const struct xinst *i, enum dev_f
 }
 
 /* ", 4 bytes behind the allocation [0x..., 0x...) of N bytes" */
-static void describe_nearest(struct dev_fault *f, const struct map_snapshot *s, uint64_t addr, char *buf,
+static void describe_nearest(struct dev_fault *f, const struct map_node *mappings, uint64_t addr, char *buf,
 			     size_t n)
 {
-	const struct mapping *m = map_nearest(s, addr);
+	const struct mapping *m = map_nearest(mappings, addr);
 
 	buf[0] = 0;
 	if (!m)
@@ -143,7 +143,7 @@ const struct xinst *fault_access(struct warp *w, const struct xinst *i, unsigned
 		f->is_atomic = a->atomic;
 		snprintf(f->space, sizeof(f->space), "%s", a->space);
 		if (!strcmp(a->space, "global") || !strcmp(a->space, "const"))
-			describe_nearest(f, w->worker->snapshot, a->addr, near, sizeof(near));
+			describe_nearest(f, w->worker->mappings, a->addr, near, sizeof(near));
 		else
 			describe_limit(w, a, near, sizeof(near));
 		describe_place(f, place, sizeof(place));

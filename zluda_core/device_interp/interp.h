@@ -158,13 +158,15 @@ struct mapping {
 	bool adjacent;
 };
 
-struct map_snapshot {
-	struct map_snapshot *next_dead;
-	uint32_t n;
-	struct mapping m[];
+/* All mappings of a moment: the root of a tree whose nodes don't change. NULL = none. */
+struct map_node {
+	struct mapping m;
+	uint64_t priority;
+	struct map_node *left, *right;
+	struct map_node *next_made, *next_replaced; /* of the change that is being made */
 };
 
-/* Where an executing thread is, for unmap to wait for: it holds pointers of snapshots >= epoch. */
+/* Where an executing thread is, for unmap to wait for: it holds nodes of roots since epoch. */
 struct map_reader {
 	struct map_reader *next;
 	atomic_uint_fast64_t epoch; /* UINT64_MAX = holds nothing */
@@ -173,7 +175,7 @@ struct map_reader {
 struct memory_map {
 	pthread_mutex_t lock;       /* writers, and the list of readers */
 	pthread_rwlock_t host_lock; /* host-side reads and writes against unmap */
-	_Atomic(struct map_snapshot *) current;
+	_Atomic(struct map_node *) current;
 	atomic_uint_fast64_t generation;
 	struct map_reader *readers;
 };
@@ -189,8 +191,8 @@ void memory_map_destroy(struct memory_map *map);
 int memory_map_add(struct memory_map *map, uint64_t addr, uint64_t bytes, uint8_t *host, bool adjacent,
 		   struct diag *d);
 int memory_map_remove(struct memory_map *map, uint64_t addr, uint64_t bytes, struct diag *d);
-const struct mapping *map_find(const struct map_snapshot *s, uint64_t addr);
-const struct mapping *map_nearest(const struct map_snapshot *s, uint64_t addr);
+const struct mapping *map_find(const struct map_node *root, uint64_t addr);
+const struct mapping *map_nearest(const struct map_node *root, uint64_t addr);
 void map_reader_add(struct memory_map *map, struct map_reader *r);
 void map_reader_remove(struct memory_map *map, struct map_reader *r);
 /* Host pointer of a range for host-side copies: piecewise over adjacent mappings. fn returns 0 to go on. */
@@ -201,11 +203,11 @@ int memory_map_walk(struct memory_map *map, uint64_t addr, uint64_t bytes,
 struct worker {
 	struct interp_device *dev;
 	struct map_reader reader;
-	uint64_t generation; /* of the snapshot the tlb was filled from */
-	struct map_snapshot *snapshot;
+	uint64_t generation; /* of the mappings the tlb was filled from */
+	struct map_node *mappings;
 	struct tlb tlb[TLB_ENTRIES];
 };
-void worker_refresh(struct worker *k); /* takes the newest snapshot; called between slices */
+void worker_refresh(struct worker *k); /* takes the newest mappings; called between slices */
 void worker_pause(struct worker *k);   /* holds nothing until the next refresh */
 
 /* Warps

@@ -14,7 +14,7 @@ static struct tlb *tlb_entry(struct warp *w, const struct xinst *i)
 
 static bool tlb_fill(struct warp *w, struct tlb *t, uint64_t a)
 {
-	const struct mapping *m = map_find(w->worker->snapshot, a);
+	const struct mapping *m = map_find(w->worker->mappings, a);
 
 	if (!m)
 		return false;
@@ -67,11 +67,11 @@ static const char *space_name(enum ptx_space s)
  * adjacent on the host as well. */
 static uint8_t *across(struct warp *w, uint64_t a, uint32_t bytes)
 {
-	const struct mapping *m = map_find(w->worker->snapshot, a);
+	const struct mapping *m = map_find(w->worker->mappings, a);
 
 	if (!m || !m->adjacent)
 		return NULL;
-	const struct mapping *n = map_find(w->worker->snapshot, m->end);
+	const struct mapping *n = map_find(w->worker->mappings, m->end);
 	if (!n || n->base != m->end || n->host != m->host + (m->end - m->base) || bytes > n->end - a)
 		return NULL;
 	return m->host + (a - m->base);
