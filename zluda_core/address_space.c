@@ -11,6 +11,7 @@
  * at a multiple of 2 MiB, as on NVIDIA's driver; smaller ones are packed between.
  */
 #include "core.h"
+#include "range_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +28,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct range **ranges; /* ascending, disjoint */
-	size_t n, cap;
-	uint64_t lowest_gap;   /* no free address of the window below */
+	struct range *root;    /* of the tree of ranges */
 	uint64_t reserved_end; /* host pages up to here were tried */
 	struct {
 		uint64_t begin, end;
@@ -52,64 +51,11 @@ static uint64_t window_end(void)
 	return options.va_base + WINDOW_BYTES;
 }
 
-/* Index of the first range that ends after addr. */
-static size_t first_after(uint64_t addr)
-{
-	size_t lo = 0, hi = as.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (as.ranges[mid]->addr + as.ranges[mid]->span <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static bool is_free(uint64_t addr, uint64_t span)
 {
-	size_t i = first_after(addr);
+	const struct range *r = range_tree_after(as.root, addr);
 
-	return addr + span > addr && (i == as.n || as.ranges[i]->addr >= addr + span);
-}
-
-/* First fit; 0 = the window is full. */
-static uint64_t search(uint64_t span, uint64_t align)
-{
-	uint64_t at = as.lowest_gap > window_begin() ? as.lowest_gap : window_begin();
-	size_t i = first_after(at);
-
-	for (at = round_up(at, align);; i++) {
-		if (span > window_end() - at || at > window_end())
-			return 0;
-		if (i == as.n || as.ranges[i]->addr >= at + span)
-			return at;
-		if (as.ranges[i]->addr + as.ranges[i]->span > at)
-			at = round_up(as.ranges[i]->addr + as.ranges[i]->span, align);
-	}
-}
-
-static bool insert(struct range *r)
-{
-	size_t i = first_after(r->addr);
-
-	if (as.n == as.cap) {
-		size_t cap = as.cap ? as.cap * 2 : 256;
-		struct range **bigger = realloc(as.ranges, cap * sizeof(*bigger));
-
-		if (!bigger)
-			return false;
-		as.ranges = bigger;
-		as.cap = cap;
-	}
-	memmove(as.ranges + i + 1, as.ranges + i, (as.n - i) * sizeof(*as.ranges));
-	as.ranges[i] = r;
-	as.n++;
-	if (r->addr == as.lowest_gap)
-		as.lowest_gap = r->addr + r->span;
-	return true;
+	return addr + span > addr && (!r || r->addr >= addr + span);
 }
 
 /* Keeps the host's own mappings out of the window as far as it is used. */
@@ -187,7 +133,7 @@ static uint64_t choose(const struct range_request *req, uint64_t *span, CUresult
 	}
 	if (req->hint && !options.refuse_addresses && req->hint % align == 0 && is_free(req->hint, *span))
 		return req->hint;
-	at = search(*span, align);
+	at = range_tree_fit(as.root, window_begin(), window_end(), *span, align);
 	if (!at)
 		*r = CUDA_ERROR_OUT_OF_MEMORY;
 	return at;
@@ -216,11 +162,9 @@ CUresult range_alloc(const struct range_request *req_in, struct range **out)
 	r->ctx = req.ctx;
 	r->id = core_next_id();
 	pthread_mutex_lock(&as.lock);
-	if (!as.lowest_gap)
-		as.lowest_gap = window_begin();
 	r->addr = choose(&req, &r->span, &result);
-	if (!result && !insert(r))
-		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result)
+		as.root = range_tree_insert(as.root, r);
 	if (!result && r->addr >= window_begin() && r->kind != RANGE_REGISTERED)
 		reserve_host(r->addr + r->span);
 	pthread_mutex_unlock(&as.lock);
@@ -235,17 +179,44 @@ CUresult range_alloc(const struct range_request *req_in, struct range **out)
 void range_free(struct range *r)
 {
 	pthread_mutex_lock(&as.lock);
-	for (size_t i = first_after(r->addr); i < as.n && as.ranges[i]->addr <= r->addr; i++) {
-		if (as.ranges[i] != r)
-			continue;
-		memmove(as.ranges + i, as.ranges + i + 1, (as.n - i - 1) * sizeof(*as.ranges));
-		as.n--;
-		break;
-	}
-	if (r->addr >= window_begin() && r->addr < as.lowest_gap)
-		as.lowest_gap = r->addr;
+	as.root = range_tree_remove(as.root, r);
 	pthread_mutex_unlock(&as.lock);
 	free(r);
+}
+
+static struct range *piece_of(const struct range *r, uint64_t begin, uint64_t end)
+{
+	struct range *piece = malloc(sizeof(*piece));
+
+	if (!piece)
+		return NULL;
+	*piece = *r;
+	piece->addr = begin;
+	piece->bytes = piece->span = end - begin;
+	return piece;
+}
+
+CUresult range_cut(struct range *r, uint64_t begin, uint64_t end, struct range *pieces[2])
+{
+	uint64_t r_end = r->addr + r->span;
+	bool before = begin > r->addr, behind = end < r_end, ok;
+
+	pieces[0] = before ? piece_of(r, r->addr, begin) : NULL;
+	pieces[1] = behind ? piece_of(r, end, r_end) : NULL;
+	ok = (!before || pieces[0]) && (!behind || pieces[1]);
+	pthread_mutex_lock(&as.lock);
+	if (ok)
+		as.root = range_tree_remove(as.root, r);
+	for (int i = 0; i < 2; i++) {
+		if (ok && pieces[i])
+			as.root = range_tree_insert(as.root, pieces[i]);
+		else if (!ok)
+			free(pieces[i]);
+	}
+	pthread_mutex_unlock(&as.lock);
+	if (ok)
+		free(r);
+	return ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool range_is_free(uint64_t addr, uint64_t bytes)
@@ -258,17 +229,32 @@ bool range_is_free(uint64_t addr, uint64_t bytes)
 	return yes;
 }
 
-struct range *range_find(uint64_t addr)
+bool range_is_free_but(uint64_t addr, uint64_t bytes, bool (*spare)(const struct range *r))
 {
-	struct range *found = NULL;
-	size_t i;
+	bool yes = addr + bytes > addr;
+	const struct range *r;
 
 	pthread_mutex_lock(&as.lock);
-	i = first_after(addr);
-	if (i < as.n && as.ranges[i]->addr <= addr && addr - as.ranges[i]->addr < as.ranges[i]->bytes)
-		found = as.ranges[i];
+	for (uint64_t at = addr; yes; at = r->addr + r->span) {
+		r = range_tree_after(as.root, at);
+		if (!r || r->addr >= addr + bytes)
+			break;
+		yes = spare(r);
+	}
 	pthread_mutex_unlock(&as.lock);
-	return found;
+	return yes;
+}
+
+struct range *range_find(uint64_t addr)
+{
+	struct range *r;
+
+	pthread_mutex_lock(&as.lock);
+	r = range_tree_after(as.root, addr);
+	if (r && (r->addr > addr || addr - r->addr >= r->bytes))
+		r = NULL;
+	pthread_mutex_unlock(&as.lock);
+	return r;
 }
 
 bool range_contains(const struct range *r, uint64_t addr, uint64_t bytes)
@@ -282,10 +268,11 @@ void range_each(struct context *ctx, void (*fn)(struct range *r, void *arg), voi
 	size_t n = 0;
 
 	pthread_mutex_lock(&as.lock);
-	copy = malloc((as.n + 1) * sizeof(*copy));
-	for (size_t i = 0; copy && i < as.n; i++)
-		if (!ctx || as.ranges[i]->ctx == ctx)
-			copy[n++] = as.ranges[i];
+	copy = malloc((range_tree_count(as.root) + 1) * sizeof(*copy));
+	for (struct range *r = copy ? range_tree_after(as.root, 0) : NULL; r;
+	     r = range_tree_after(as.root, r->addr + r->span))
+		if (!ctx || r->ctx == ctx)
+			copy[n++] = r;
 	pthread_mutex_unlock(&as.lock);
 	for (size_t i = 0; i < n; i++)
 		fn(copy[i], arg);

@@ -123,9 +123,16 @@ CUresult context_wait(struct context *ctx)
 	return (CUresult)atomic_load(&ctx->error);
 }
 
+/* New contexts come in front of the list's head, none leaves it: from the head on it can be walked without the
+ * lock. */
 void gpu_wait(struct gpu *gpu)
 {
-	for (struct context *c = core.contexts; c; c = c->next)
+	struct context *c;
+
+	pthread_mutex_lock(&core.lock);
+	c = core.contexts;
+	pthread_mutex_unlock(&core.lock);
+	for (; c; c = c->next)
 		if (c->gpu == gpu && c->active)
 			context_queues_wait(c);
 }

@@ -7,40 +7,31 @@
 CUresult cuCtxGetDevice(CUdevice *device)
 {
 	struct context *ctx;
-	CUresult r = context_current(&ctx);
+	CUresult r = answerable(context_current(&ctx), device);
 
-	if (r)
-		return r;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = ctx->gpu->ordinal;
-	return CUDA_SUCCESS;
+	if (!r)
+		*device = ctx->gpu->ordinal;
+	return r;
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 {
 	struct context *ctx;
-	CUresult r = context_resolve(handle, &ctx);
+	CUresult r = answerable(context_resolve(handle, &ctx), device);
 
-	if (r)
-		return r;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = ctx->gpu->ordinal;
-	return CUDA_SUCCESS;
+	if (!r)
+		*device = ctx->gpu->ordinal;
+	return r;
 }
 
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	struct context *ctx;
-	CUresult r = context_current(&ctx);
+	CUresult r = answerable(context_current(&ctx), flags);
 
-	if (r)
-		return r;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = ctx->flags;
-	return CUDA_SUCCESS;
+	if (!r)
+		*flags = ctx->flags;
+	return r;
 }
 
 CUresult cuCtxSetFlags(unsigned int flags)
@@ -59,27 +50,21 @@ CUresult cuCtxSetFlags(unsigned int flags)
 CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
 	struct context *ctx;
-	CUresult r = context_resolve(handle, &ctx);
+	CUresult r = answerable(context_resolve(handle, &ctx), id);
 
-	if (r)
-		return r;
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = ctx->id;
-	return CUDA_SUCCESS;
+	if (!r)
+		*id = ctx->id;
+	return r;
 }
 
 CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
 	struct context *ctx;
-	CUresult r = context_resolve(handle, &ctx);
+	CUresult r = answerable(context_resolve(handle, &ctx), version);
 
-	if (r)
-		return r;
-	if (!version)
-		return CUDA_ERROR_INVALID_VALUE;
-	*version = ctx->api_version;
-	return CUDA_SUCCESS;
+	if (!r)
+		*version = ctx->api_version;
+	return r;
 }
 
 CUresult cuCtxSynchronize(void)
@@ -140,14 +125,11 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
 	struct context *ctx;
-	CUresult r = context_enter(&ctx);
+	CUresult r = answerable(context_enter(&ctx), config);
 
-	if (r)
-		return r;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	*config = ctx->cache_config;
-	return CUDA_SUCCESS;
+	if (!r)
+		*config = ctx->cache_config;
+	return r;
 }
 
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
@@ -166,14 +148,11 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
 	struct context *ctx;
-	CUresult r = context_enter(&ctx);
+	CUresult r = answerable(context_enter(&ctx), config);
 
-	if (r)
-		return r;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	*config = ctx->shared_config;
-	return CUDA_SUCCESS;
+	if (!r)
+		*config = ctx->shared_config;
+	return r;
 }
 
 /* Bank size can't be chosen on devices from 5.0 on: accepted, without effect. */

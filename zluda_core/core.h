@@ -63,6 +63,7 @@ void options_read(void);
 /* One line on stderr, "cutrace: ..." */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_diag(const struct diag *d);
+void say_diag_of(const char *subject, const struct diag *d); /* "subject: where: what", one message */
 void say_also_to(void (*fn)(uint64_t call, const char *line), uint64_t (*source)(void)); /* besides stderr */
 /* What work that is queued now has to name as its origin in say_about, later and on another thread. */
 uint64_t say_origin(void);
@@ -139,13 +140,21 @@ enum handle_kind {
 bool handle_add(const void *p, enum handle_kind kind);
 void handle_remove(const void *p);
 bool handle_is(const void *p, enum handle_kind kind);
+/* How a call that is given a handle begins: initialised, and the handle is one; or its kind's error. */
+CUresult handle_enter(const void *p, enum handle_kind kind);
+/* How a question goes on: r is whether it may be asked; then there has to be somewhere to put the answer. */
+static inline CUresult answerable(CUresult r, const void *answer)
+{
+	return !r && !answer ? CUDA_ERROR_INVALID_VALUE : r;
+}
 
 /* ---- context.c ----------------------------------------------------------- */
 
 struct context {
 	struct context *next;
 	struct gpu *gpu;
-	bool primary, active;
+	bool primary;
+	atomic_bool active;
 	unsigned flags, refs, api_version;
 	uint64_t id;
 	size_t limits[CU_LIMIT_MAX];
@@ -237,6 +246,12 @@ struct range {
 	struct mem_pool *pool;
 	bool freeing;         /* cuMemFreeAsync is enqueued */
 	struct vmm_map *maps; /* RANGE_RESERVED, ascending */
+	struct {
+		struct range *left, *right;
+		uint64_t priority;
+		uint64_t begin, end, widest; /* of the subtree: first and last address, widest gap between */
+		size_t count;
+	} tree; /* range_tree.c */
 };
 
 struct range_request {
@@ -256,6 +271,10 @@ void range_free(struct range *r);
 struct range *range_find(uint64_t addr);
 bool range_contains(const struct range *r, uint64_t addr, uint64_t bytes);
 bool range_is_free(uint64_t addr, uint64_t bytes);
+/* The same, ranges that `spare` says yes to aside. */
+bool range_is_free_but(uint64_t addr, uint64_t bytes, bool (*spare)(const struct range *r));
+/* Frees r but for what lies before begin and behind end: two ranges, each NULL when there is nothing. */
+CUresult range_cut(struct range *r, uint64_t begin, uint64_t end, struct range *pieces[2]);
 /* Calls fn for each range of ctx (any when NULL); fn may free the range. */
 void range_each(struct context *ctx, void (*fn)(struct range *r, void *arg), void *arg);
 /* Host pages at exactly addr where that can be had, else anywhere (anywhere_ok), for memory that both sides
@@ -279,6 +298,7 @@ bool gpu_take(struct gpu *gpu, uint64_t bytes); /* of its memory; false when it 
 CUresult memory_alloc(const struct range_request *req, struct range **out);
 void memory_free(struct range *r);
 CUresult memory_back(struct range *r); /* creates r->mem */
+void memory_unback(struct range *r);
 CUresult memory_map(struct range *r);
 void memory_unmap(struct range *r);
 /* Memory both sides see at one address. */
@@ -304,6 +324,8 @@ enum place_want { PLACE_HOST, PLACE_DEVICE, PLACE_ANY };
 CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct place *out);
 
 void pool_forget(struct range *r);
+/* Free, or held by pools for blocks that were freed: a placed allocation of a pool may have it. */
+bool pool_is_placeable(uint64_t addr, uint64_t bytes);
 void pools_reap(struct context *ctx, struct queue *q); /* after a wait: q, or all queues of ctx */
 
 /* ---- queue.c: software queues ------------------------------------------------ */
@@ -329,7 +351,9 @@ struct op {
 };
 
 void *op_new(size_t bytes, CUresult (*run)(struct op *op));
+CUresult op_nothing(struct op *op); /* for an op that is only a point in a queue */
 bool op_depend(struct op *op, struct queue *q, uint64_t seq);
+void op_drop(struct op *op); /* one that is not submitted after all */
 
 enum queue_kind { QUEUE_LEGACY, QUEUE_BLOCKING, QUEUE_NON_BLOCKING };
 struct queue *queue_new(struct context *ctx, enum queue_kind kind, int priority);

@@ -43,14 +43,8 @@ static void event_unref(struct event *e)
 
 static CUresult event_enter(CUevent handle, struct event **e)
 {
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_EVENT))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*e = (struct event *)handle;
-	return CUDA_SUCCESS;
+	return handle_enter(handle, HANDLE_EVENT);
 }
 
 CUresult cuEventCreate(CUevent *out, unsigned int flags)
@@ -270,12 +264,6 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 	return cuEventElapsedTime(ms, start, end);
 }
 
-static CUresult run_nothing(struct op *op)
-{
-	(void)op;
-	return CUDA_SUCCESS;
-}
-
 CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int flags)
 {
 	struct context *ctx;
@@ -294,12 +282,13 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int flags)
 	point = event_point(e, &seq);
 	if (!point)
 		return CUDA_SUCCESS;
-	op = op_new(sizeof(*op), run_nothing);
+	op = op_new(sizeof(*op), op_nothing);
 	if (op && op_depend(op, point, seq)) {
 		op->always = true;
 		queue_submit(q, op);
 	} else {
-		free(op);
+		if (op)
+			op_drop(op);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	queue_unref(point);

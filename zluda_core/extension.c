@@ -27,7 +27,7 @@ static int place_next(uint64_t addr)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!addr)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!range_is_free(addr, 1))
+	if (!pool_is_placeable(addr, 1))
 		return CUDA_ERROR_ALREADY_MAPPED;
 	p->next = addr;
 	p->next_set = true;

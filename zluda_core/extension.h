@@ -29,7 +29,8 @@ struct cutrace_extension {
 	size_t size; /* bytes of this struct in the library */
 
 	/* The calling thread's next allocation (cuMemAlloc, AllocPitch, HostAlloc, AllocManaged, AllocAsync,
-	 * AddressReserve) lies at addr, with exact bounds and without the usual gap.
+	 * AddressReserve) lies at addr, with exact bounds and without the usual gap. AllocAsync may have the
+	 * place of a block that was freed in stream order, too.
 	 * CUDA_ERROR_ALREADY_MAPPED: the address is taken; CUDA_ERROR_NOT_SUPPORTED:
 	 * CUTRACE_REFUSE_ADDRESSES. The allocation itself fails with CUDA_ERROR_ALREADY_MAPPED when its end
 	 * runs into another. */

@@ -5,6 +5,7 @@
  */
 #include "core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ static CUresult compile_locked(struct function *f)
 {
 	struct gpu *gpu = f->module->ctx->gpu;
 	struct diag d = DIAG_INIT;
+	char subject[448];
 	int e;
 
 	if (f->dev)
@@ -57,8 +59,8 @@ static CUresult compile_locked(struct function *f)
 		return CUDA_SUCCESS;
 	}
 	f->dev = NULL;
-	say("kernel %s can't be translated:", f->ptx->name);
-	say_diag(&d);
+	snprintf(subject, sizeof(subject), "kernel %.400s can't be translated", f->ptx->name);
+	say_diag_of(subject, &d);
 	return f->failed =
 		       e == CUTRACE_ENOTSUP || e == CUTRACE_ENOMEM ? result_of(e) : CUDA_ERROR_INVALID_PTX;
 }
@@ -276,40 +278,31 @@ CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, siz
 CUresult cuFuncGetModule(CUmodule *out, CUfunction handle)
 {
 	struct function *f;
-	CUresult r = function_enter(handle, &f);
+	CUresult r = answerable(function_enter(handle, &f), out);
 
-	if (r)
-		return r;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUmodule)f->module;
-	return CUDA_SUCCESS;
+	if (!r)
+		*out = (CUmodule)f->module;
+	return r;
 }
 
 CUresult cuFuncGetName(const char **name, CUfunction handle)
 {
 	struct function *f;
-	CUresult r = function_enter(handle, &f);
+	CUresult r = answerable(function_enter(handle, &f), name);
 
-	if (r)
-		return r;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = f->ptx->name;
-	return CUDA_SUCCESS;
+	if (!r)
+		*name = f->ptx->name;
+	return r;
 }
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 {
 	struct function *f;
-	CUresult r = function_enter(handle, &f);
+	CUresult r = answerable(function_enter(handle, &f), state);
 
-	if (r)
-		return r;
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	*state = f->dev ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
-	return CUDA_SUCCESS;
+	if (!r)
+		*state = f->dev ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+	return r;
 }
 
 CUresult cuFuncLoad(CUfunction handle)

@@ -105,3 +105,13 @@ bool handle_is(const void *p, enum handle_kind kind)
 	pthread_rwlock_unlock(&lock);
 	return yes;
 }
+
+CUresult handle_enter(const void *p, enum handle_kind kind)
+{
+	CUresult r = core_check();
+
+	if (r || handle_is(p, kind))
+		return r;
+	return kind == HANDLE_POOL || kind == HANDLE_MEM ? CUDA_ERROR_INVALID_VALUE
+							 : CUDA_ERROR_INVALID_HANDLE;
+}

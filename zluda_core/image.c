@@ -194,13 +194,17 @@ static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu
 /* A cubin: which architecture it is for is all that is read of it. */
 static CUresult refuse_cubin(const void *image, size_t bytes, const char *name, struct jit *jit)
 {
+	struct diag d = DIAG_INIT;
 	struct cubin c = {0};
-	char what[64] = "machine code (a cubin)";
+	char what[64];
 
-	if (!cubin_open(&c, image, bytes ? bytes : image_size(image), NULL)) {
-		snprintf(what, sizeof(what), "machine code for sm_%u (a cubin)", c.arch);
-		cubin_close(&c);
+	if (cubin_open(&c, image, bytes ? bytes : image_size(image), &d)) {
+		snprintf(d.where, sizeof(d.where), "%s", name);
+		jit_diag(jit, &d);
+		return CUDA_ERROR_INVALID_IMAGE;
 	}
+	snprintf(what, sizeof(what), "machine code for sm_%u (a cubin)", c.arch);
+	cubin_close(&c);
 	return no_ptx(name, what, jit);
 }
 

@@ -300,14 +300,8 @@ CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path, CUjit_option *j
 
 static CUresult library_enter(CUlibrary handle, struct library **lib)
 {
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_LIBRARY))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*lib = (struct library *)handle;
-	return CUDA_SUCCESS;
+	return handle_enter(handle, HANDLE_LIBRARY);
 }
 
 CUresult cuLibraryUnload(CUlibrary handle)
@@ -447,14 +441,8 @@ CUresult kernel_function(struct kernel *k, struct context *ctx, struct function 
 
 static CUresult kernel_enter(CUkernel handle, struct kernel **k)
 {
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_KERNEL))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*k = (struct kernel *)handle;
-	return CUDA_SUCCESS;
+	return handle_enter(handle, HANDLE_KERNEL);
 }
 
 CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
@@ -479,27 +467,21 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
 CUresult cuKernelGetLibrary(CUlibrary *out, CUkernel handle)
 {
 	struct kernel *k;
-	CUresult r = kernel_enter(handle, &k);
+	CUresult r = answerable(kernel_enter(handle, &k), out);
 
-	if (r)
-		return r;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUlibrary)k->library;
-	return CUDA_SUCCESS;
+	if (!r)
+		*out = (CUlibrary)k->library;
+	return r;
 }
 
 CUresult cuKernelGetName(const char **name, CUkernel handle)
 {
 	struct kernel *k;
-	CUresult r = kernel_enter(handle, &k);
+	CUresult r = answerable(kernel_enter(handle, &k), name);
 
-	if (r)
-		return r;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = k->name;
-	return CUDA_SUCCESS;
+	if (!r)
+		*name = k->name;
+	return r;
 }
 
 CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset, size_t *size)

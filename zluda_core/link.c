@@ -21,14 +21,8 @@ struct link {
 
 static CUresult link_enter(CUlinkState handle, struct link **l)
 {
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_LINK))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*l = (struct link *)handle;
-	return CUDA_SUCCESS;
+	return handle_enter(handle, HANDLE_LINK);
 }
 
 CUresult cuLinkCreate_v2(unsigned int n, CUjit_option *options_in, void **values, CUlinkState *out)

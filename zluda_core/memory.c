@@ -45,7 +45,7 @@ CUresult memory_back(struct range *r)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void unback(struct range *r)
+void memory_unback(struct range *r)
 {
 	if (!r->mem)
 		return;
@@ -81,7 +81,7 @@ CUresult memory_alloc(const struct range_request *req, struct range **out)
 	if (!e)
 		e = memory_map(r);
 	if (e) {
-		unback(r);
+		memory_unback(r);
 		range_free(r);
 		return e;
 	}
@@ -96,7 +96,7 @@ void memory_free(struct range *r)
 		vmm_unmap_all(r);
 	} else if (r->mem) {
 		memory_unmap(r);
-		unback(r);
+		memory_unback(r);
 	}
 	if (r->host && r->kind != RANGE_REGISTERED)
 		host_pages_unmap(r->host, r->host_bytes, r->host_reserved);
@@ -136,7 +136,7 @@ CUresult memory_alloc_host(const struct range_request *req_in, struct range **ou
 	if (!e)
 		e = memory_map(r);
 	if (e) {
-		unback(r);
+		memory_unback(r);
 		host_pages_unmap(p, r->host_bytes, reserved);
 		range_free(r);
 		return e;
@@ -332,7 +332,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
 	if (!e)
 		e = memory_map(r);
 	if (e) {
-		unback(r);
+		memory_unback(r);
 		range_free(r);
 	}
 	return e;

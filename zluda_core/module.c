@@ -306,12 +306,8 @@ static CUresult module_enter(CUmodule handle, struct module **m)
 	struct context *ctx;
 	CUresult r = context_enter(&ctx);
 
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_MODULE))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*m = (struct module *)handle;
-	return CUDA_SUCCESS;
+	return r ? r : handle_enter(handle, HANDLE_MODULE);
 }
 
 CUresult cuModuleUnload(CUmodule handle)
@@ -369,14 +365,11 @@ static unsigned count_entries(const struct ptx_module *ptx)
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
 {
 	struct module *m;
-	CUresult r = module_enter(handle, &m);
+	CUresult r = answerable(module_enter(handle, &m), count);
 
-	if (r)
-		return r;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = count_entries(m->ptx);
-	return CUDA_SUCCESS;
+	if (!r)
+		*count = count_entries(m->ptx);
+	return r;
 }
 
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule handle)

@@ -37,7 +37,7 @@ uint64_t say_origin(void)
 static void say_v(uint64_t origin, const char *fmt, va_list ap)
 {
 	void (*also)(uint64_t call, const char *line) = atomic_load(&sink);
-	char line[1200];
+	char line[1600];
 	int n = snprintf(line, sizeof(line), "cutrace: ");
 	int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
 	size_t len = (size_t)n + (m < 0 ? 0 : (size_t)m);
@@ -80,15 +80,20 @@ void say_verbose(const char *fmt, ...)
 	va_end(ap);
 }
 
-void say_diag(const struct diag *d)
+void say_diag_of(const char *subject, const struct diag *d)
 {
-	const char *where = d->where[0] ? ": " : "";
+	const char *colon = subject[0] ? ": " : "", *where = d->where[0] ? ": " : "";
 
 	if (strchr(d->hint, '\n')) /* the source line and a caret */
-		say("%s%s%s\n%s", d->where, where, d->what, d->hint);
+		say("%s%s%s%s%s\n%s", subject, colon, d->where, where, d->what, d->hint);
 	else
-		say("%s%s%s%s%s%s", d->where, where, d->what, d->hint[0] ? " (" : "", d->hint,
-		    d->hint[0] ? ")" : "");
+		say("%s%s%s%s%s%s%s%s", subject, colon, d->where, where, d->what, d->hint[0] ? " (" : "",
+		    d->hint, d->hint[0] ? ")" : "");
+}
+
+void say_diag(const struct diag *d)
+{
+	say_diag_of("", d);
 }
 
 static bool parse_bool(const char *value, bool *out)

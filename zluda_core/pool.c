@@ -99,8 +99,11 @@ struct block_op {
 static CUresult run_map(struct op *op)
 {
 	struct block_op *b = (struct block_op *)op;
+	int e = b->gpu->ops->map(b->gpu->dev, b->addr, b->bytes, b->mem, 0, false, NULL);
 
-	return result_of(b->gpu->ops->map(b->gpu->dev, b->addr, b->bytes, b->mem, 0, false, NULL));
+	if (e) /* the call that allocated it has long succeeded */
+		context_set_error(queue_context(op->queue), result_of(e), NULL);
+	return CUDA_SUCCESS;
 }
 
 static CUresult run_unmap(struct op *op)
@@ -112,7 +115,9 @@ static CUresult run_unmap(struct op *op)
 	return CUDA_SUCCESS;
 }
 
-static uint64_t submit(struct queue *q, CUresult (*run)(struct op *op), const struct range *r)
+/* After all that came before in q, and after the work that takes away what blocks `over` were. */
+static uint64_t submit(struct queue *q, CUresult (*run)(struct op *op), const struct range *r,
+		       const struct block *over)
 {
 	struct block_op *op = op_new(sizeof(*op), run);
 
@@ -123,6 +128,12 @@ static uint64_t submit(struct queue *q, CUresult (*run)(struct op *op), const st
 	op->mem = r->mem;
 	op->addr = r->addr;
 	op->bytes = r->bytes;
+	for (; over; over = over->next) {
+		if (op_depend(&op->op, over->queue, over->seq))
+			continue;
+		op_drop(&op->op);
+		return 0;
+	}
 	return queue_submit(q, &op->op);
 }
 
@@ -151,61 +162,171 @@ void pools_reap(struct context *ctx, struct queue *q)
 	pthread_mutex_unlock(&pool_lock);
 }
 
-static struct range *take_freed(struct mem_pool *p, struct queue *q, uint64_t bytes)
+/* A block that the same stream freed, out of the pool; NULL: none. */
+static struct block *take_freed(struct mem_pool *p, struct queue *q, uint64_t bytes)
 {
-	struct range *r = NULL;
-
-	for (struct block **at = &p->freed; *at && !r; at = &(*at)->next) {
+	for (struct block **at = &p->freed; *at; at = &(*at)->next) {
 		struct block *b = *at;
 
 		if (b->queue != q || b->range->bytes != bytes)
 			continue;
 		*at = b->next;
-		r = b->range;
+		b->next = NULL;
+		return b;
+	}
+	return NULL;
+}
+
+static bool is_freed(const struct range *r)
+{
+	return r->kind == RANGE_POOL && r->freeing;
+}
+
+bool pool_is_placeable(uint64_t addr, uint64_t bytes)
+{
+	bool yes;
+
+	pthread_mutex_lock(&pool_lock);
+	yes = range_is_free_but(addr, bytes, is_freed);
+	pthread_mutex_unlock(&pool_lock);
+	return yes;
+}
+
+static void drop_blocks(struct block *b)
+{
+	while (b) {
+		struct block *next = b->next;
+
 		queue_unref(b->queue);
 		free(b);
-		break;
+		b = next;
 	}
-	return r;
+}
+
+/* Takes [addr, end) out of the block at *at, which becomes the first of *over. What is left of it stays in
+ * the pool. */
+static CUresult cut_block(struct block **at, uint64_t addr, uint64_t end, struct block **over)
+{
+	struct block *b = *at, *rest[2] = {calloc(1, sizeof(*b)), calloc(1, sizeof(*b))};
+	struct range *pieces[2];
+	CUresult e = rest[0] && rest[1] ? range_cut(b->range, addr, end, pieces) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!e) {
+		*at = b->next;
+		b->range = NULL;
+		b->next = *over;
+		*over = b;
+	}
+	for (int i = 0; i < 2; i++) {
+		if (e || !pieces[i]) {
+			free(rest[i]);
+			continue;
+		}
+		*rest[i] = (struct block){*at, pieces[i], queue_ref(b->queue), b->seq};
+		*at = rest[i];
+	}
+	return e;
+}
+
+/* Where a replay wants its next allocation: freed blocks that lie there make room. A driver may give an
+ * address again as soon as the free is ordered before the new use, in whatever pieces it likes. */
+static CUresult clear_place(struct gpu *gpu, uint64_t addr, uint64_t bytes, struct block **over)
+{
+	uint64_t end = addr + bytes;
+	CUresult e = CUDA_SUCCESS;
+
+	if (end < addr || !range_is_free_but(addr, bytes, is_freed))
+		return CUDA_ERROR_ALREADY_MAPPED;
+	for (struct mem_pool *p = pools; p && !e; p = p->next) {
+		for (struct block **at = &p->freed; *at && !e;) {
+			const struct range *r = (*at)->range;
+
+			if (p->gpu == gpu && r->addr < end && r->addr + r->span > addr)
+				e = cut_block(at, addr, end, over);
+			else
+				at = &(*at)->next;
+		}
+	}
+	return e;
 }
 
 /* ---- allocating and freeing ------------------------------------------------------------------ */
 
+/* Addresses for an allocation; `over` are the blocks that were there before. */
+static CUresult choose_range(struct mem_pool *p, struct context *ctx, struct queue *q, size_t bytes,
+			     struct range **r, struct block **over)
+{
+	struct placement *place = &thread_state()->place;
+	CUresult e = CUDA_SUCCESS;
+
+	if (place->next_set)
+		e = clear_place(p->gpu, place->next, bytes, over);
+	else
+		*over = take_freed(p, q, bytes);
+	if (!e && *over && (*over)->range) {
+		*r = (*over)->range;
+		return CUDA_SUCCESS;
+	}
+	if (!e)
+		return range_alloc(&(struct range_request){.bytes = bytes,
+							   .placeable = true,
+							   .kind = RANGE_POOL,
+							   .gpu = p->gpu,
+							   .ctx = ctx},
+				   r);
+	place->next_set = false;
+	return e;
+}
+
+/* The addresses of an allocation that failed: free, or as long as work that unmaps them is to come the
+ * pool's. Without memory even for that they stay out of use. */
+static void give_up(struct mem_pool *p, struct queue *q, struct range *r, const struct block *over)
+{
+	struct block *b;
+
+	if (!over) {
+		range_free(r);
+		return;
+	}
+	r->freeing = true;
+	r->ctx = NULL;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return;
+	*b = (struct block){p->freed, r, queue_ref(q), submit(q, op_nothing, r, over)};
+	if (b->seq)
+		p->freed = b;
+	else
+		drop_blocks(b);
+}
+
 static CUresult alloc_locked(struct mem_pool *p, struct context *ctx, struct queue *q, size_t bytes,
 			     struct range **out)
 {
-	bool placed = thread_state()->place.next_set;
-	struct range *r = placed ? NULL : take_freed(p, q, bytes);
-	bool reused = r != NULL;
-	CUresult e = CUDA_SUCCESS;
+	struct block *over = NULL;
+	struct range *r = NULL;
+	CUresult e = choose_range(p, ctx, q, bytes, &r, &over);
 
-	if (!r)
-		e = range_alloc(&(struct range_request){.bytes = bytes,
-							.placeable = true,
-							.kind = RANGE_POOL,
-							.gpu = p->gpu,
-							.ctx = ctx},
-				&r);
-	if (e)
+	if (e) {
+		drop_blocks(over);
 		return e;
+	}
 	r->freeing = false;
 	r->mem = NULL;
 	r->ctx = ctx;
-	if (reused)
-		r->id = core_next_id();
+	r->id = core_next_id();
 	e = memory_back(r);
-	if (!e && reused)
-		e = submit(q, run_map, r) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!e && over)
+		e = submit(q, run_map, r, over) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!e)
 		e = memory_map(r);
 	if (e) {
-		if (!reused)
-			range_free(r);
-		else
-			r->freeing =
-				true; /* its unmapping may still be to come: the address stays out of use */
+		memory_unback(r);
+		give_up(p, q, r, over);
+		drop_blocks(over);
 		return e;
 	}
+	drop_blocks(over);
 	r->pool = p;
 	p->refs++;
 	p->used += bytes;
@@ -250,22 +371,24 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool po
 	struct queue *q;
 	CUresult e = stream_resolve(stream, &ctx, &q);
 
+	if (!e)
+		e = handle_enter(pool, HANDLE_POOL);
 	if (e)
 		return e;
-	if (!handle_is(pool, HANDLE_POOL))
-		return CUDA_ERROR_INVALID_VALUE;
 	return alloc(ptr, bytes, (struct mem_pool *)pool, ctx, q);
 }
 
 /* Memory of cuMemAlloc may be freed in stream order too: then its address comes back as if it were the
  * default pool's. */
-static void free_locked(struct range *r, struct queue *q, struct block *b, struct mem_pool *current)
+static CUresult free_locked(struct range *r, struct queue *q, struct block *b, struct mem_pool *current)
 {
 	struct mem_pool *p = r->pool ? r->pool : current, *heir;
 
 	b->range = r;
+	b->seq = submit(q, run_unmap, r, NULL);
+	if (!b->seq)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	b->queue = queue_ref(q);
-	b->seq = submit(q, run_unmap, r);
 	atomic_fetch_sub(&r->gpu->used_bytes, r->bytes);
 	r->freeing = true;
 	r->kind = RANGE_POOL;
@@ -279,6 +402,7 @@ static void free_locked(struct range *r, struct queue *q, struct block *b, struc
 		r->pool = NULL;
 		pool_unref(p);
 	}
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
@@ -300,9 +424,11 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	if (!b)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&pool_lock);
-	free_locked(r, q, b, current);
+	e = free_locked(r, q, b, current);
 	pthread_mutex_unlock(&pool_lock);
-	return CUDA_SUCCESS;
+	if (e)
+		free(b);
+	return e;
 }
 
 /* The allocation goes with its context. */
@@ -321,14 +447,8 @@ void pool_forget(struct range *r)
 
 static CUresult pool_enter(CUmemoryPool handle, struct mem_pool **p)
 {
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	if (!handle_is(handle, HANDLE_POOL))
-		return CUDA_ERROR_INVALID_VALUE;
 	*p = (struct mem_pool *)handle;
-	return CUDA_SUCCESS;
+	return handle_enter(handle, HANDLE_POOL);
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)

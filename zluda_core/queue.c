@@ -105,6 +105,15 @@ bool op_depend(struct op *op, struct queue *q, uint64_t seq)
 	return ok;
 }
 
+void op_drop(struct op *op)
+{
+	pthread_mutex_lock(&qs.lock);
+	while (op->ndeps)
+		unref_locked(op->deps[--op->ndeps].queue);
+	pthread_mutex_unlock(&qs.lock);
+	op_free(op);
+}
+
 struct queue *queue_new(struct context *ctx, enum queue_kind kind, int priority)
 {
 	struct queue *q = calloc(1, sizeof(*q));
@@ -419,7 +428,7 @@ bool queue_idle(struct queue *q)
 	return idle;
 }
 
-static CUresult nothing(struct op *op)
+CUresult op_nothing(struct op *op)
 {
 	(void)op;
 	return CUDA_SUCCESS;
@@ -431,7 +440,7 @@ CUresult queue_drain(struct queue *q)
 
 	if (queue_idle(q))
 		return CUDA_SUCCESS;
-	op = op_new(sizeof(*op), nothing);
+	op = op_new(sizeof(*op), op_nothing);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	op->always = true;

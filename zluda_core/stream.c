@@ -83,11 +83,9 @@ CUresult stream_resolve(CUstream s, struct context **ctx, struct queue **q)
 
 	if (is_default(s))
 		return default_stream(s, ctx, q);
-	r = core_check();
+	r = handle_enter(s, HANDLE_STREAM);
 	if (r)
 		return r;
-	if (!handle_is(s, HANDLE_STREAM))
-		return CUDA_ERROR_INVALID_HANDLE;
 	*ctx = ((struct stream *)s)->ctx;
 	*q = ((struct stream *)s)->queue;
 	return (CUresult)atomic_load(&(*ctx)->error);
@@ -200,46 +198,49 @@ CUresult cuStreamQuery(CUstream handle)
 	return (CUresult)atomic_load(&ctx->error);
 }
 
+/* For the questions that follow: what a stream is, and somewhere to put the answer. */
+struct asked {
+	struct context *ctx;
+	struct queue *queue;
+	const struct stream *stream; /* NULL: a default stream */
+};
+
+static CUresult ask(CUstream handle, const void *answer, struct asked *a)
+{
+	CUresult r = stream_resolve(handle, &a->ctx, &a->queue);
+
+	a->stream = is_default(handle) ? NULL : (struct stream *)handle;
+	return answerable(r, answer);
+}
+
 CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, flags, &a);
 
-	if (r)
-		return r;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = is_default(handle) ? CU_STREAM_DEFAULT : ((struct stream *)handle)->flags;
-	return CUDA_SUCCESS;
+	if (!r)
+		*flags = a.stream ? a.stream->flags : CU_STREAM_DEFAULT;
+	return r;
 }
 
 CUresult cuStreamGetPriority(CUstream handle, int *priority)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, priority, &a);
 
-	if (r)
-		return r;
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	*priority = is_default(handle) ? 0 : ((struct stream *)handle)->priority;
-	return CUDA_SUCCESS;
+	if (!r)
+		*priority = a.stream ? a.stream->priority : 0;
+	return r;
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *out)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, out, &a);
 
-	if (r)
-		return r;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (CUcontext)ctx;
-	return CUDA_SUCCESS;
+	if (!r)
+		*out = (CUcontext)a.ctx;
+	return r;
 }
 
 CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *green)
@@ -253,30 +254,22 @@ CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *green)
 
 CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, device, &a);
 
-	if (r)
-		return r;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = ctx->gpu->ordinal;
-	return CUDA_SUCCESS;
+	if (!r)
+		*device = a.ctx->gpu->ordinal;
+	return r;
 }
 
 CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, id, &a);
 
-	if (r)
-		return r;
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = queue_id(q);
-	return CUDA_SUCCESS;
+	if (!r)
+		*id = queue_id(a.queue);
+	return r;
 }
 
 /* ---- attributes: stored, without effect on a device that has none of this hardware ---- */
@@ -368,16 +361,12 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t length,
 
 CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 {
-	struct context *ctx;
-	struct queue *q;
-	CUresult r = stream_resolve(handle, &ctx, &q);
+	struct asked a;
+	CUresult r = ask(handle, status, &a);
 
-	if (r)
-		return r;
-	if (!status)
-		return CUDA_ERROR_INVALID_VALUE;
-	*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
+	if (!r)
+		*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return r;
 }
 
 CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)

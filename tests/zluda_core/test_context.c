@@ -3,6 +3,9 @@
  * Initialisation, contexts and devices: the rules of the CUDA Driver API, "Context Management" and "Primary
  * Context Management".
  */
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "core_test.h"
 
 static void before_init(void **state)
@@ -209,6 +212,38 @@ static void pci_id_agrees(void **state)
 	assert_int_equal(dev, 0);
 }
 
+static void *make_and_drop(void *arg)
+{
+	atomic_bool *done = arg;
+
+	for (int i = 0; i < 200; i++) {
+		CUcontext ctx;
+		CUstream s;
+
+		assert_int_equal(cuCtxCreate_v2(&ctx, 0, 0), CUDA_SUCCESS);
+		assert_int_equal(cuStreamCreate(&s, 0), CUDA_SUCCESS);
+		assert_int_equal(cuCtxDestroy(ctx), CUDA_SUCCESS);
+	}
+	atomic_store(done, true);
+	return NULL;
+}
+
+/* Freeing waits for the work of all contexts, while others come and go (meant for ThreadSanitizer). */
+static void free_while_contexts_come_and_go(void **state)
+{
+	atomic_bool done = false;
+	CUdeviceptr p;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, make_and_drop, &done), 0);
+	do {
+		OK(cuMemAlloc(&p, 1000));
+		OK(cuMemFree(p));
+	} while (!atomic_load(&done));
+	pthread_join(thread, NULL);
+}
+
 static void error_names(void **state)
 {
 	const char *s;
@@ -228,11 +263,17 @@ static void error_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(before_init),   cmocka_unit_test(stack),
-		cmocka_unit_test(no_context),    cmocka_unit_test(bad_arguments),
-		cmocka_unit_test(primary),       cmocka_unit_test(primary_reset),
-		WITH_CONTEXT(properties),        cmocka_unit_test(attributes_of_9_0),
-		cmocka_unit_test(pci_id_agrees), cmocka_unit_test(error_names),
+		cmocka_unit_test(before_init),
+		cmocka_unit_test(stack),
+		cmocka_unit_test(no_context),
+		cmocka_unit_test(bad_arguments),
+		cmocka_unit_test(primary),
+		cmocka_unit_test(primary_reset),
+		WITH_CONTEXT(properties),
+		cmocka_unit_test(attributes_of_9_0),
+		cmocka_unit_test(pci_id_agrees),
+		cmocka_unit_test(error_names),
+		WITH_CONTEXT(free_while_contexts_come_and_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 
 #include "core_test.h"
 
+#include "zluda_core/extension.h"
+
 static const char good[] = PTX_HEAD PTX_FILL PTX_STRAY ".global .align 4 .u32 counter = 41;\n"
 						       ".global .align 8 .b8 text[16] = {104, 105, 0};\n"
 						       ".global .align 4 .u32 table[4] = {1, 2, 3, 4};\n"
@@ -198,17 +200,82 @@ static void one_bad_kernel(void **state)
 	OK(cuModuleUnload(m));
 }
 
+static char said[8][1600];
+static int nsaid;
+
+static void hear(uint64_t call, const char *line)
+{
+	(void)call;
+	if (nsaid < 8)
+		snprintf(said[nsaid++], sizeof(said[0]), "%s", line);
+}
+
+/* Each kernel that can't be translated is one message: its name, the place, the reason. */
+static void each_bad_kernel_once(void **state)
+{
+	static const char ptx[] = PTX_HEAD PTX_FILL
+		".visible .entry a()\n{\n	frobnicate.u32 %r1, %r2;\n	ret;\n}\n"
+		".visible .entry b()\n{\n	.reg .b32 %r<3>;\n	twiddle.u32 %r1, %r2;\n	ret;\n}\n";
+	static const char *const names[] = {"a", "b"}, *const ops[] = {"frobnicate", "twiddle"};
+	const CUuuid id = CUTRACE_EXTENSION_UUID;
+	const struct cutrace_extension *x;
+	CUfunction f;
+	CUmodule m;
+
+	(void)state;
+	OK(cuGetExportTable((const void **)&x, &id));
+	OK(cuModuleLoadData(&m, ptx));
+	nsaid = 0;
+	x->set_message_sink(hear, NULL);
+	for (int i = 0; i < 2; i++) {
+		char subject[64];
+
+		assert_int_not_equal(cuModuleGetFunction(&f, m, names[i]), CUDA_SUCCESS);
+		assert_int_not_equal(cuModuleGetFunction(&f, m, names[i]), CUDA_SUCCESS); /* said once */
+		assert_int_equal(nsaid, i + 1);
+		snprintf(subject, sizeof(subject), "kernel %s can't be translated: ", names[i]);
+		assert_non_null(strstr(said[i], subject));
+		assert_non_null(strstr(said[i], ops[i]));
+		assert_non_null(strstr(said[i], ".ptx:"));
+	}
+	x->set_message_sink(NULL, NULL);
+	OK(cuModuleGetFunction(&f, m, "fill"));
+	OK(cuModuleUnload(m));
+}
+
 static void not_code(void **state)
 {
 	static const char text[] = "this is no module";
 	static const unsigned char elf[64] = {0x7f, 'E', 'L',      'F',        2,        1,        1,
 					      0x33, 7,   [16] = 2, [18] = 190, [20] = 1, [52] = 64};
+	static const struct {
+		unsigned at, value; /* a byte of the header (gABI) */
+	} damaged[] = {
+		{4, 1},   /* EI_CLASS: 32 bits */
+		{5, 2},   /* EI_DATA: big-endian */
+		{18, 62}, /* e_machine: not a CUDA device */
+		{47, 1},  /* e_shoff: far behind the end */
+	};
+	static const unsigned char noise[256] = "\x7f"
+						"ELF no, this only begins like one";
 	CUlibrary lib;
 	CUmodule m;
 
 	(void)state;
 	FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, text));
 	FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&m, elf)); /* machine code only */
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		char error[200] = "";
+		CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+		void *values[] = {error, (void *)sizeof(error)};
+		unsigned char image[64];
+
+		memcpy(image, elf, sizeof(elf));
+		image[damaged[i].at] = damaged[i].value;
+		FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadDataEx(&m, image, 2, names, values));
+		assert_non_null(strstr(error, "ELF"));
+	}
+	FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, noise));
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&m, NULL));
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(NULL, good));
 	FAILS(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/nonexistent/x.ptx"));
@@ -335,6 +402,7 @@ int main(void)
 		WITH_CONTEXT(library_in_two_contexts),
 		WITH_CONTEXT(logs),
 		WITH_CONTEXT(one_bad_kernel),
+		WITH_CONTEXT(each_bad_kernel_once),
 		WITH_CONTEXT(not_code),
 		WITH_CONTEXT(from_file),
 		WITH_CONTEXT(linking),
