@@ -19,8 +19,10 @@ for tool in sh dirname id env mktemp cat rm mkdir tail printf nproc pwd touch gr
 	esac
 done
 
+# Takes the place of a link above, never of the file it points to.
 fake()
 {
+	rm -f "$tools/$1"
 	printf '#!/bin/sh\n%s\n' "$2" >"$tools/$1"
 	chmod +x "$tools/$1"
 }

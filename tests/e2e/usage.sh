@@ -67,7 +67,8 @@ for command in info replay; do
 done
 
 # On a terminal the line of progress is gone before the report begins.
-if command -v script >/dev/null 2>&1; then
+# (A container without /dev/pts has no terminals to offer.)
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 	script -qec "'$cutrace' replay '$fresh'" /dev/null </dev/null >"$work/terminal"
 	tr '\033\r' 'E>' <"$work/terminal" >"$work/out"
 	says out '>E\[Kmatch: '
