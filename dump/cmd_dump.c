@@ -107,6 +107,15 @@ static int dump_calls(struct trace *t, const struct dump_options *o, struct diag
 	return rc;
 }
 
+static int verify(struct trace *t, const struct dump_options *o, struct diag *d)
+{
+	if (trace_has_row_hashes(t))
+		return trace_check_rows(t, NULL, NULL, d);
+	diag_set(d, CUTRACE_ENOTSUP, o->file, "the trace has no hashes of its rows: they can't be verified");
+	diag_hint(d, "a recording that was cut off gets them from cutrace info --finish");
+	return CUTRACE_ENOTSUP;
+}
+
 static int run(struct trace *t, const struct dump_options *o, struct diag *d)
 {
 	if (o->modules)
@@ -148,7 +157,9 @@ int cmd_dump(int argc, char **argv)
 		diag_print(&d, stderr);
 		return DUMP_CANNOT;
 	}
-	rc = run(t, &o, &d);
+	rc = o.verify ? verify(t, &o, &d) : 0;
+	if (!rc)
+		rc = run(t, &o, &d);
 	trace_close(t);
 	if (rc) {
 		fflush(stdout);

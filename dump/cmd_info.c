@@ -15,10 +15,11 @@ static const char usage[] =
 	"usage: cutrace info [--json] [--all] [--check] [--finish] FILE\n"
 	"\n"
 	"Summarises a trace: the program and the machine, counts, kernels, errors, and what is incomplete.\n"
+	"A closed trace has hashes of its rows; they are verified first.\n"
 	"\n"
 	"  --json    everything as one JSON object\n"
 	"  --all     whole tables instead of their first 20 rows\n"
-	"  --check   verifies the file too: structure, references, hashes of all data\n"
+	"  --check   verifies everything else too: the file's structure, references, hashes of all data\n"
 	"  --finish  first packs a recording whose collector was killed into one closed file\n"
 	"\n"
 	"Exit status: 0, 2 wrong usage, 125 the trace can't be read or is damaged.\n";
@@ -115,7 +116,8 @@ static void print_text_info(const struct info *info)
 	unsigned i;
 
 	printf("%s: %" PRId64 " bytes, %s\n", info->file, info->file_bytes,
-	       info->closed ? "complete"
+	       info->closed && info->has_row_hashes ? "complete, rows verified"
+	       : info->closed ? "complete; rows not verified: it has no hashes of them (an earlier cutrace made it)"
 			    : "INCOMPLETE: the recording was not closed; this is what it had written "
 			      "(--finish packs it)");
 	for (i = 0; i < info->ntables; i++) {
@@ -184,6 +186,8 @@ static void print_json_info(const struct info *info)
 	json_key_int(&j, "file_bytes", info->file_bytes);
 	json_key(&j, "complete");
 	json_bool(&j, info->closed);
+	json_key(&j, "rows_verified");
+	json_bool(&j, info->has_row_hashes);
 	for (i = 0; i < info->ntables; i++)
 		put_table(&j, &info->tables[i]);
 	json_end(&j, '}');
@@ -222,7 +226,7 @@ static int parse(struct info_options *o, int argc, char **argv)
 static int show(const struct info_options *o, struct trace *t, struct diag *d)
 {
 	struct info info;
-	int rc = o->check ? trace_check(t, NULL, NULL, d) : 0;
+	int rc = o->check ? trace_check(t, NULL, NULL, d) : trace_check_rows(t, NULL, NULL, d);
 
 	if (rc)
 		return rc;

@@ -32,7 +32,7 @@ struct info {
 	struct arena arena;
 	const char *file;
 	int64_t file_bytes;
-	bool closed;
+	bool closed, has_row_hashes;
 	unsigned ntables;
 	struct info_table *tables; /* the first is one row of facts */
 };

@@ -26,6 +26,7 @@ const char dump_usage[] =
 	"  --json               one JSON object a line\n"
 	"  --stable             without what differs from run to run: host addresses, times, thread ids;\n"
 	"                       handles are numbered in order of appearance\n"
+	"  --verify             checks the rows of the whole trace against their hashes first\n"
 	"Something else:\n"
 	"  --modules DIR        writes the code images (PTX, cubin, fatbin) into DIR\n"
 	"  --buffer ID          prints a buffer's contents\n"
@@ -48,6 +49,7 @@ enum {
 	OPT_LAUNCHES,
 	OPT_JSON,
 	OPT_STABLE,
+	OPT_VERIFY,
 	OPT_MODULES,
 	OPT_BUFFER,
 	OPT_PAYLOAD,
@@ -67,6 +69,7 @@ static const struct option longs[] = {
 	{"launches", no_argument, NULL, OPT_LAUNCHES},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"stable", no_argument, NULL, OPT_STABLE},
+	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"modules", required_argument, NULL, OPT_MODULES},
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"payload", required_argument, NULL, OPT_PAYLOAD},
@@ -186,6 +189,7 @@ static int take(struct dump_options *o, int option, const char *arg, struct diag
 	case OPT_LAUNCHES: o->launches = true; return 0;
 	case OPT_JSON: o->json = true; return 0;
 	case OPT_STABLE: o->stable = true; return 0;
+	case OPT_VERIFY: o->verify = true; return 0;
 	case OPT_MODULES: o->modules = arg; return 0;
 	case OPT_BUFFER: o->has_buffer = true; return parse_u64("--buffer", arg, &o->buffer, d);
 	case OPT_PAYLOAD: o->has_payload = true; return parse_u64("--payload", arg, &o->payload, d);

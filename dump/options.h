@@ -14,7 +14,7 @@ enum result_filter { RESULT_ANY, RESULT_OK, RESULT_ERROR, RESULT_IN_FLIGHT, RESU
 
 struct dump_options {
 	const char *file;
-	bool help, json, stable, launches;
+	bool help, json, stable, launches, verify;
 	const char *functions;    /* comma-separated globs, or NULL */
 	uint32_t thread, process; /* 0 = all */
 	enum result_filter result;

@@ -536,6 +536,9 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	print_limits(db, out);
 	if (number(db, "SELECT value = '0' FROM meta WHERE key = 'closed'"))
 		fprintf(out, "note: the recording did not end properly; it was replayed up to its end\n");
+	else if (number(db, "SELECT value = '0' FROM meta WHERE key = 'rows_verified'"))
+		fprintf(out, "note: the trace has no hashes of its rows (an earlier cutrace made it): damage to "
+			     "arguments and results would not show\n");
 	if (r.in_flight)
 		fprintf(out, "note: %" PRId64 " calls had not returned when the recording ended\n",
 			r.in_flight);

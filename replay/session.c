@@ -64,6 +64,17 @@ static void end_progress(void)
 	fputs("\r\033[K", stderr);
 }
 
+/* Before the first call: a long trace takes seconds. */
+static void show_checking(void *ctx, int permille)
+{
+	const struct session *s = ctx;
+
+	if (s->show_progress && seconds_since(&progress_last) >= 0.2) {
+		clock_gettime(CLOCK_MONOTONIC, &progress_last);
+		fprintf(stderr, "\rreplay: checking the trace: %d %%\033[K", permille / 10);
+	}
+}
+
 /* ---- one process -------------------------------------------------------- */
 
 static void write_counts(struct engine *e)
@@ -286,7 +297,7 @@ struct recorded {
 	uint32_t *ids;
 	unsigned n;
 	char uuid[64];
-	bool closed;
+	bool closed, verified; /* its rows, by their hashes */
 };
 
 /* Processes that made calls. */
@@ -300,6 +311,12 @@ static int list_processes(struct session *s, struct recorded *out)
 	if (rc)
 		return rc;
 	memset(out, 0, sizeof(*out));
+	rc = trace_check_rows(t, show_checking, s, &s->error);
+	if (rc) {
+		trace_close(t);
+		return rc;
+	}
+	out->verified = trace_has_row_hashes(t);
 	uuid = trace_meta_text(t, "uuid");
 	snprintf(out->uuid, sizeof(out->uuid), "%s", uuid ? uuid : "");
 	out->closed = trace_meta_int(t, "closed", 0) == 1;
@@ -345,6 +362,7 @@ static int make_result(struct session *s, const struct recorded *rec)
 	result_meta(db, "trace", s->opt->trace_path);
 	result_meta(db, "uuid", rec->uuid);
 	result_meta(db, "closed", rec->closed ? "1" : "0");
+	result_meta(db, "rows_verified", rec->verified ? "1" : "0");
 	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
 	if (s->opt->inject)
 		result_meta(db, "inject", s->opt->inject);
@@ -563,8 +581,11 @@ int session_run(struct session *s)
 {
 	struct recorded rec = {0};
 	FILE *results = s->opt->verify_addresses ? tmpfile() : NULL;
-	int rc = list_processes(s, &rec);
+	int rc;
 
+	clock_gettime(CLOCK_MONOTONIC, &progress_start);
+	progress_last = progress_start;
+	rc = list_processes(s, &rec);
 	if (!rc && s->opt->verify_addresses && !results)
 		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
 			      strerror(errno));

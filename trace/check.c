@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integrity: SQLite's own structure, references between tables, hashes of all chunks and buffers. */
+ * Integrity: SQLite's own structure, hashes of rows, references between tables, hashes of all chunks and buffers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +159,10 @@ int trace_check(struct trace *t, void (*progress)(void *ctx, int permille), void
 	struct checker c = {.t = t, .progress = progress, .ctx = ctx, .d = d};
 	int rc = check_structure(&c);
 
-	report(&c, 50);
+	report(&c, 30);
+	if (!rc)
+		rc = trace_check_rows(t, NULL, NULL, d);
+	report(&c, 60);
 	if (!rc)
 		rc = check_references(&c);
 	report(&c, 100);

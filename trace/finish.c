@@ -280,6 +280,8 @@ int writer_finish(struct trace_writer *w, struct diag *d)
 	if (!rc)
 		rc = make_views(w, d);
 	if (!rc)
+		rc = row_hash_write(w->db, w->path, d);
+	if (!rc)
 		shrink(w);
 	if (!rc)
 		rc = sync_file(w->path, d);

@@ -142,6 +142,8 @@ int writer_flush_calls(struct trace_writer *w);   /* writer_calls.c: ended calls
 int writer_flush_flights(struct trace_writer *w); /* calls in flight that have no row yet */
 void writer_free_calls(struct trace_writer *w);
 int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views, indexes */
+/* row_hash.c: hashes of all rows as they are now, in a transaction of its own. */
+int row_hash_write(sqlite3 *db, const char *path, struct diag *d);
 
 /* content_map.c: hash -> row of what was written lately; bounded. */
 struct content_map;

@@ -223,7 +223,11 @@ const struct trace_launch_hash *trace_launch_hashes(struct trace *t, uint64_t la
 /* All allocations (of process, 0 = all) in order of creation. */
 int trace_allocations(struct trace *t, uint32_t process, int (*fn)(void *ctx, const struct trace_allocation *a), void *ctx);
 int trace_modules(struct trace *t, uint32_t process, int (*fn)(void *ctx, const struct trace_module *m), void *ctx);
-/* Integrity: structure, hashes of all chunks, references. Progress in per mille. */
+/* Whether the rows are those that were recorded, table by table; contents are checked when they are read. 0 too where
+ * there is nothing to check by: an unclosed trace, or one of before there were row hashes (trace_has_row_hashes). */
+int trace_check_rows(struct trace *t, void (*progress)(void *ctx, int permille), void *ctx, struct diag *d);
+bool trace_has_row_hashes(struct trace *t);
+/* Integrity: structure, rows, references, hashes of all chunks. Progress in per mille. */
 int trace_check(struct trace *t, void (*progress)(void *ctx, int permille), void *ctx, struct diag *d);
 
 #endif

@@ -273,7 +273,7 @@ static void test_info(void **state)
 	sqlite3_close(db);
 	c = capture(cmd_info, "info", "--check", trace, NULL);
 	assert_int_equal(c.status, 0);
-	has(c.out, "complete\n");
+	has(c.out, "complete, rows verified\n");
 	has(c.out, "Checked:");
 	has(c.out, "  calls            26\n");
 	has(c.out, "Incomplete: data that could not be recorded");

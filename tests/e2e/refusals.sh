@@ -35,6 +35,25 @@ for command in info dump replay; do
 done
 expect 125 "$cutrace" replay "$work/corrupt"
 says err "damaged"
+# One argument of one call: no structure is broken, and no contents.
+cp "$good" "$work/argument"
+sqlite3 "$work/argument" "UPDATE call SET a1 = a1 + 4 WHERE func = (SELECT id FROM function WHERE name = 'cuMemAlloc_v2')"
+for command in info replay 'dump --verify'; do
+	# shellcheck disable=SC2086 # words
+	expect 125 "$cutrace" $command "$work/argument"
+	says err 'argument: error: the trace is damaged: table call, rows 1 to [0-9]+ are not as recorded'
+	# shellcheck disable=SC2086
+	expect 0 "$cutrace" $command "$good"
+done
+# A trace of before there were hashes of rows is read, and the reader says what it can't know.
+sqlite3 "$work/argument" 'DROP TABLE row_hash; UPDATE call SET a1 = a1 - 4 WHERE func = (SELECT id FROM function
+	WHERE name = "cuMemAlloc_v2")'
+expect 0 "$cutrace" info "$work/argument"
+says out 'rows not verified'
+expect 0 "$cutrace" replay "$work/argument"
+says out '^note: the trace has no hashes of its rows'
+expect 125 "$cutrace" dump --verify "$work/argument"
+says err 'has no hashes of its rows'
 expect 125 "$cutrace" replay --device no-such-device "$good"
 says err 'no-such-device'
 expect 125 "$cutrace" replay --driver "$work/absent.so" "$good"
