@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/image.h"
+
 #define MAX_EXPR_DEPTH   64
 #define MAX_STRING_BYTES (1u << 30)
 
@@ -210,6 +212,12 @@ static int64_t param_value(const struct eval *x, int64_t p)
 	return t->size < 8 ? load(&word, t) : (int64_t)word;
 }
 
+/* Code is a payload of its own: recorded memory does not have it. */
+static int64_t code_bytes(uint64_t addr, const struct api_memory *mem)
+{
+	return mem == &api_live_memory ? (int64_t)image_size((const void *)(uintptr_t)addr) : 0;
+}
+
 static int64_t eval_node(struct eval *x, int16_t expr)
 {
 	const struct api_expr *e;
@@ -228,7 +236,7 @@ static int64_t eval_node(struct eval *x, int16_t expr)
 	case API_EXPR_PARAM: return param_value(x, e->value);
 	case API_EXPR_DEREF: return eval_deref(x, (unsigned)e->value);
 	case API_EXPR_STRLEN: return (int64_t)string_bytes(param_word(x, e->value), x->mem);
-	case API_EXPR_IMAGE: return (int64_t)api_image_bytes(param_word(x, e->value), x->mem, NULL);
+	case API_EXPR_IMAGE: return code_bytes(param_word(x, e->value), x->mem);
 	case API_EXPR_MEMBER: return eval_member(x, (unsigned)e->a, (unsigned)e->b);
 	default: break;
 	}

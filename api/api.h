@@ -275,9 +275,5 @@ void api_walk(const struct api_func *f, const uint64_t *args, enum api_phase pha
  * the n-th pointer parameter of dir out or inout to one scalar, handle, device pointer or host
  * pointer. Arrays (with a length), structs and polymorphic values have none: -1. */
 int api_out_slot(const struct api_func *f, unsigned p);
-/* Bytes of the code image at addr: PTX text with its NUL, an ELF file, a fatbin, or a 24-byte
- * fatbin wrapper (then *inner, unless NULL, is the address of the fatbin that it points to, else 0).
- * 0 when it is none of these or can't be read. */
-uint64_t api_image_bytes(uint64_t addr, const struct api_memory *mem, uint64_t *inner);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The host memory of a call: which blocks it reads or has written, pointers inside structs
- * followed. Also the extent of code images.
+ * followed.
  */
 #include "api/api.h"
 
-#include <elf.h>
 #include <string.h>
 
 #define MAX_WALK_DEPTH 8
@@ -196,91 +195,4 @@ void api_walk(const struct api_func *f, const uint64_t *args, enum api_phase pha
 		else if (q->abi == API_ABI_MEMORY && phase == API_PHASE_ENTER && args[w.param])
 			walk_elements(&w, t, args[w.param], 1);
 	}
-}
-
-/* ---- code images -------------------------------------------------------- */
-
-#define FATBIN_WRAPPER_MAGIC 0x466243b1u /* {u32 magic, u32 version, u64 data, u64 more} */
-#define FATBIN_MAGIC         0xba55ed50u /* {u32 magic, u16 version, u16 header bytes, u64 bytes of entries} */
-
-static const void *image_read(const struct api_memory *mem, uint64_t addr, size_t bytes)
-{
-	return addr + bytes < addr ? NULL : mem->read(mem->ctx, addr, bytes);
-}
-
-static uint64_t fatbin_bytes(const struct api_memory *mem, uint64_t addr)
-{
-	const char *h = image_read(mem, addr, 16);
-	uint16_t header;
-	uint64_t entries, total;
-	if (!h)
-		return 0;
-	memcpy(&header, h + 6, sizeof(header));
-	memcpy(&entries, h + 8, sizeof(entries));
-	return __builtin_add_overflow(entries, header, &total) ? 0 : total;
-}
-
-/* Headers and sections lie in any order; the file ends where the last of them does. */
-static uint64_t elf_bytes(const struct api_memory *mem, uint64_t addr)
-{
-	Elf64_Ehdr h;
-	Elf64_Shdr s;
-	uint64_t end, part;
-	const void *p = image_read(mem, addr, sizeof(h));
-	if (!p)
-		return 0;
-	memcpy(&h, p, sizeof(h));
-	if (h.e_ident[EI_CLASS] != ELFCLASS64 || (h.e_shnum && h.e_shentsize != sizeof(s)))
-		return 0;
-	end = h.e_shoff + (uint64_t)h.e_shnum * sizeof(s);
-	part = h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize;
-	end = part > end ? part : end;
-	for (unsigned i = 0; i < h.e_shnum; i++) {
-		p = image_read(mem, addr + h.e_shoff + i * sizeof(s), sizeof(s));
-		if (!p)
-			return 0;
-		memcpy(&s, p, sizeof(s));
-		if (s.sh_type != SHT_NOBITS && s.sh_offset + s.sh_size > end)
-			end = s.sh_offset + s.sh_size;
-	}
-	return end > sizeof(h) ? end : sizeof(h);
-}
-
-/* PTX is text: starts with white space, a comment or a directive. */
-static uint64_t text_bytes(const struct api_memory *mem, uint64_t addr, const char *first)
-{
-	uint64_t n = 0;
-	if (!strchr("\n\r\t ./", *first) || !*first)
-		return 0;
-	if (mem == &api_live_memory)
-		return strlen((const char *)(uintptr_t)addr) + 1;
-	for (const char *c; (c = image_read(mem, addr + n, 1)); n++)
-		if (!*c)
-			return n + 1;
-	return n; /* a recorded text that ends without its NUL */
-}
-
-uint64_t api_image_bytes(uint64_t addr, const struct api_memory *mem, uint64_t *inner)
-{
-	const char *p = addr ? image_read(mem, addr, 4) : NULL;
-	uint32_t magic;
-	if (inner)
-		*inner = 0;
-	if (!p)
-		return 0;
-	if (mem == &api_live_memory && strchr("\n\r\t ./", *p) &&
-	    *p) /* a short text may end before 4 bytes */
-		return text_bytes(mem, addr, p);
-	memcpy(&magic, p, sizeof(magic));
-	if (magic == FATBIN_WRAPPER_MAGIC) {
-		p = image_read(mem, addr, 24);
-		if (p && inner)
-			memcpy(inner, p + 8, sizeof(*inner));
-		return p ? 24 : 0;
-	}
-	if (magic == FATBIN_MAGIC)
-		return fatbin_bytes(mem, addr);
-	if (!memcmp(p, ELFMAG, SELFMAG))
-		return elf_bytes(mem, addr);
-	return text_bytes(mem, addr, p);
 }

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static void *real_of[API_ID_COUNT]; /* NULL: the driver has none */
 void *rec_true_or_absent[API_ID_COUNT];
@@ -67,7 +67,7 @@ static void resolve(void *handle)
 	sort_addresses();
 }
 
-/* Our own driver tells what it writes to stderr; others don't know the table (zluda_core/extension.h). */
+/* Our own driver tells what it writes to stderr; others don't know the table (api/extension.h). */
 static void listen_to_driver(void)
 {
 	static const CUuuid uuid = CUTRACE_EXTENSION_UUID;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ptx/image.h"
+#include "base/image.h"
 
 static struct rec_payload describe(uint64_t seq, int param, const void *address, uint64_t bytes)
 {
@@ -32,52 +32,38 @@ static void bytes(uint64_t seq, int param, const void *data, size_t n)
 		rec_payload(&p, data);
 }
 
-#define FEW_PARTS   64
-#define PARTS_BYTES ((IMAGE_MAX_PARTS + 1) * sizeof(struct image_part))
-
-static void parts(const struct rec_payload *p, const struct image_part *part, unsigned n)
+static void parts(const struct rec_payload *p, const struct image_part *part, size_t n)
 {
 	struct rec_payload piece = *p;
 	uint64_t id = rec_unique();
 
-	for (unsigned i = 0; i < n; piece.offset += part[i++].bytes)
+	for (size_t i = 0; i < n; piece.offset += part[i++].bytes)
 		rec_payload_piece(&piece, id, p->width,
 				  (i == 0 ? RING_PAYLOAD_FIRST : 0) | (i == n - 1 ? RING_PAYLOAD_LAST : 0),
 				  part[i].data, part[i].bytes);
 }
 
-static uint64_t sum(const struct image_part *part, unsigned n)
-{
-	uint64_t total = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		total += part[i].bytes;
-	return total;
-}
+#define FEW_PARTS 64
 
 /* A wrapper lists a part for each translation unit: rarely more than a stack has room for. */
 void rec_image(uint64_t seq, int param, const void *image)
 {
-	struct image_part few[FEW_PARTS], *part = few, *many = NULL;
+	struct image_part few[FEW_PARTS], *many = NULL;
 	struct rec_payload p;
-	uint64_t whole;
-	unsigned n;
+	size_t n;
 
 	if (!seq || !image)
 		return;
-	whole = image_size(image);
-	p = describe(seq, param, image, whole);
 	n = image_parts(image, few, FEW_PARTS);
-	if (n && sum(few, n) != whole) {
-		part = many = rec_pages(PARTS_BYTES);
-		n = many ? image_parts(image, many, IMAGE_MAX_PARTS + 1) : 0;
-	}
-	if (n && sum(part, n) == whole)
-		parts(&p, part, n);
+	p = describe(seq, param, image, image_size(image));
+	if (n > FEW_PARTS && (many = rec_pages(n * sizeof(*many))))
+		image_parts(image, many, n);
+	if (n && (n <= FEW_PARTS || many))
+		parts(&p, many ? many : few, n);
 	else
-		rec_unavailable(&p, whole ? "a fatbin of more parts than can be recorded"
-					  : "neither PTX nor ELF nor a fatbin: its size is unknown");
-	rec_pages_free(many, PARTS_BYTES);
+		rec_unavailable(&p, n ? "there is no memory for the list of the fatbin's parts"
+				      : "neither PTX nor ELF nor a fatbin: its size is unknown");
+	rec_pages_free(many, n * sizeof(*many));
 }
 
 static void file(uint64_t seq, int param, const char *path)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "ptx/image.h"
+#include "base/image.h"
 
 #define CONTAINER_HEADER 16u
 #define ENTRY_HEADER     64u

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "replay/engine.h"
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 /* A library of another version may have fewer members. */
 #define HAS(x, member) \

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/extension.h"
 #include "base/diag.h"
 #include "ptx/ir.h"
 
@@ -37,38 +38,6 @@ struct dev_props {
 	uint32_t const_bytes;
 	uint32_t warp_size; /* 32: what the program sees */
 	bool unified_addressing, cooperative;
-};
-
-enum dev_fault_kind {
-	DEV_FAULT_NONE,
-	DEV_FAULT_ILLEGAL_ADDRESS,
-	DEV_FAULT_MISALIGNED,
-	DEV_FAULT_ILLEGAL_SPACE,
-	DEV_FAULT_TRAP,                /* trap, brkpt */
-	DEV_FAULT_ASSERT,              /* __assertfail */
-	DEV_FAULT_STACK,               /* call depth or local memory exhausted */
-	DEV_FAULT_ILLEGAL_INSTRUCTION, /* reached something that can't be executed */
-	DEV_FAULT_INVALID_PC,
-	DEV_FAULT_TIMEOUT, /* watchdog; message names the waiting PTX lines */
-	DEV_FAULT_INTERNAL,
-};
-
-/* First fault of a launch. */
-struct dev_fault {
-	enum dev_fault_kind kind;
-	char kernel[128];
-	char module[128];
-	uint32_t line;    /* PTX line, 0 = unknown */
-	char ptx[160];    /* text of that line */
-	char source[160]; /* "saxpy.cu:17", or empty */
-	uint32_t block[3], thread[3];
-	uint64_t address;
-	uint32_t access_bytes;
-	bool is_store, is_atomic;
-	char space[16];
-	bool has_nearest; /* nearest allocation */
-	uint64_t nearest_base, nearest_bytes;
-	char message[512]; /* one sentence, complete: what the user reads */
 };
 
 struct dev_launch {
@@ -102,8 +71,6 @@ struct dev_host {
 	uint64_t (*heap_alloc)(void *ctx, uint64_t bytes);
 	int (*heap_free)(void *ctx, uint64_t addr);
 };
-
-struct dev_watch_hit;
 
 struct device_ops {
 	const char *name; /* "interp" */
@@ -157,15 +124,6 @@ struct device_ops {
 	uint64_t (*func_address)(struct device *dev, struct dev_module *m, uint32_t func);
 	/* How many results control "inject" has damaged since it was set: 0 = the place was never reached. May be NULL. */
 	uint64_t (*inject_hits)(struct device *dev);
-};
-
-/* Answer to a watch: who stored to the address last. */
-struct dev_watch_hit {
-	uint64_t launch_id;
-	char kernel[128];
-	uint32_t line;
-	char ptx[160], source[160];
-	uint32_t block[3], thread[3];
 };
 
 extern const struct device_ops device_interp;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 #define SIZE_SLOT(n) ((void *)(8ul * (n)))
 #define FN(f)        ((void *)(f))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static struct gpu *current_gpu(void)
 {

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/image.h"
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
-#include "ptx/image.h"
 
 size_t image_bytes(const void *image)
 {
@@ -169,18 +169,21 @@ static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, s
 static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu, struct jit *jit,
 			    struct ptx_module **out)
 {
-	struct image_part *parts = calloc(IMAGE_MAX_PARTS, sizeof(*parts));
-	unsigned n = parts ? image_parts(image, parts, IMAGE_MAX_PARTS) : 0;
+	size_t n = image_parts(image, NULL, 0);
+	struct image_part *parts = calloc(n + 1, sizeof(*parts));
 	size_t bytes = 0, at = 0;
 	CUresult r = CUDA_ERROR_INVALID_IMAGE;
 	char *all;
 
-	for (unsigned i = 0; i < n; i++)
+	if (!parts)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	image_parts(image, parts, n);
+	for (size_t i = 0; i < n; i++)
 		bytes += parts[i].bytes;
 	if (n == 1) {
 		r = parse_fatbin(parts[0].data, parts[0].bytes, name, gpu, jit, out);
 	} else if (n > 1 && (all = malloc(bytes))) {
-		for (unsigned i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++) {
 			memcpy(all + at, parts[i].data, parts[i].bytes);
 			at += parts[i].bytes;
 		}

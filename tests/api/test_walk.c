@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <elf.h>
 #include <sys/mman.h>
 
 #include "api/api.h"
@@ -205,47 +204,9 @@ static void nothing_beyond_is_touched(void **state)
 	memcpy(text, "ab", 3);
 	EXPECT("f_text", ARGS(P(text), 0), ENTER, {0, text, 3});
 	name_list *list = (name_list *)(void *)(m + page - sizeof(name_list));
-	memcpy(text, ".\n", 3); /* a code image of two characters */
-	assert_int_equal(api_image_bytes(P(text), &api_live_memory, NULL), 3);
 	*list = (name_list){.title = "abc"};
 	EXPECT("f_member", ARGS(P(list), 0), ENTER, {0, list, sizeof(*list)}, {0, list->title, 4});
 	munmap(m, 2 * page);
-}
-
-static void images(void **state)
-{
-	(void)state;
-	struct {
-		uint32_t magic;
-		uint16_t version, header;
-		uint64_t bytes;
-	} fatbin = {0xba55ed50, 1, 16, 1000};
-	struct {
-		uint32_t magic, version;
-		void *data, *more;
-	} wrapper = {0x466243b1, 1, &fatbin, NULL};
-	struct {
-		Elf64_Ehdr h;
-		Elf64_Shdr s[2];
-		char data[10];
-	} elf = {.h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
-		       .e_shoff = sizeof(Elf64_Ehdr),
-		       .e_shentsize = sizeof(Elf64_Shdr),
-		       .e_shnum = 2}};
-	uint64_t inner;
-	elf.s[1] = (Elf64_Shdr){
-		.sh_type = SHT_PROGBITS, .sh_offset = sizeof(elf.h) + sizeof(elf.s), .sh_size = 10};
-	assert_int_equal(api_image_bytes(P("//\n.version 9.0\n"), &api_live_memory, NULL), 17);
-	assert_int_equal(api_image_bytes(P(&fatbin), &api_live_memory, &inner), 1016);
-	assert_int_equal(inner, 0);
-	assert_int_equal(api_image_bytes(P(&wrapper), &api_live_memory, &inner), 24);
-	assert_int_equal(inner, P(&fatbin));
-	assert_int_equal(api_image_bytes(P(&elf), &api_live_memory, NULL),
-			 sizeof(elf.h) + sizeof(elf.s) + 10);
-	assert_int_equal(api_image_bytes(P("\x01\x02\x03\x04"), &api_live_memory, NULL), 0);
-	assert_int_equal(api_image_bytes(0, &api_live_memory, NULL), 0);
-	fatbin.bytes = UINT64_MAX;
-	assert_int_equal(api_image_bytes(P(&fatbin), &api_live_memory, NULL), 0);
 }
 
 int main(void)
@@ -263,7 +224,6 @@ int main(void)
 		cmocka_unit_test(absurd_lengths_are_refused),
 		cmocka_unit_test(unreadable_structs_are_not_followed),
 		cmocka_unit_test(nothing_beyond_is_touched),
-		cmocka_unit_test(images),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

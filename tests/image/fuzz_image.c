@@ -12,7 +12,7 @@
 
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
-#include "ptx/image.h"
+#include "base/image.h"
 
 #define MAX_SEEDS 16
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/image.h"
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
-#include "ptx/image.h"
 
 struct bytes {
 	uint8_t p[8192];
@@ -170,6 +170,28 @@ static void containers_in_a_row(const struct bytes *a, const struct bytes *b, co
 	fatbin_close(&fb);
 }
 
+/* A list has no largest length: one container for each translation unit of the program. */
+static void test_long_list(void **state)
+{
+	enum { COUNT = 5000 };
+	static const void *list[COUNT + 1];
+	static struct image_part parts[COUNT + 1];
+	struct bytes c = {.n = 0};
+	struct {
+		uint32_t magic, version;
+		const void *data, *list;
+	} w = {0x466243b1, 2, c.p, list};
+
+	(void)state;
+	container_begin(&c);
+	container_end(&c, 0);
+	for (size_t i = 0; i < COUNT; i++)
+		list[i] = c.p;
+	assert_int_equal(image_parts(&w, parts, COUNT + 1), COUNT + 1);
+	assert_int_equal(image_size(&w), (COUNT + 1) * c.n);
+	assert_ptr_equal(parts[COUNT].data, c.p);
+}
+
 static void test_wrapper(void **state)
 {
 	struct bytes a = {.n = 0}, b = {.n = 0}, c = {.n = 0};
@@ -196,7 +218,9 @@ static void test_wrapper(void **state)
 	assert_int_equal(image_size(&w), 16 + b.n + c.n);
 	assert_int_equal(image_parts(&w, parts, 8), 3);
 	assert_ptr_equal(parts[2].data, c.p);
-	assert_int_equal(image_parts(&w, parts, 2), 2);
+	memset(parts, 0, sizeof(parts));
+	assert_int_equal(image_parts(&w, parts, 2), 3); /* as many as there are; two are told */
+	assert_null(parts[2].data);
 	containers_in_a_row(&a, &b, &c);
 }
 
@@ -424,9 +448,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_probe),   cmocka_unit_test(test_page_end),
-		cmocka_unit_test(test_wrapper), cmocka_unit_test(test_entries),
-		cmocka_unit_test(test_choice),  cmocka_unit_test(test_no_ptx),
-		cmocka_unit_test(test_elf),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_wrapper), cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_entries), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_no_ptx),  cmocka_unit_test(test_elf),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

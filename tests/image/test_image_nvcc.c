@@ -10,7 +10,7 @@
 
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
-#include "ptx/image.h"
+#include "base/image.h"
 
 static void *load(const char *name, size_t *bytes)
 {

@@ -692,7 +692,7 @@ static int scenario_no_ring(void)
 }
 
 /* Relocatable code of many translation units: a wrapper of version 2 with a list of containers. */
-#define UNITS 300
+#define UNITS 3000
 static int scenario_many_parts(void)
 {
 	static struct {

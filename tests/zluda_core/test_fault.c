@@ -4,7 +4,7 @@
  */
 #include "core_test.h"
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static const char ptx[] = PTX_HEAD PTX_FILL PTX_STRAY
 	".visible .entry stop()\n{\n	trap;\n	ret;\n}\n"

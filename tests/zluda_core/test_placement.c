@@ -7,7 +7,7 @@
 
 #include "core_test.h"
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static const struct cutrace_extension *x;
 

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static const char ptx[] =
 	PTX_HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"

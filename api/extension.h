@@ -15,14 +15,53 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zluda_core/device.h"
-
 #define CUTRACE_EXTENSION_UUID                                                                       \
 	{                                                                                            \
 		{                                                                                    \
 			'c', 'u', 't', 'r', 'a', 'c', 'e', ' ', 'e', 'x', 't', 'e', 'n', 's', 'i', 1 \
 		}                                                                                    \
 	}
+
+enum dev_fault_kind {
+	DEV_FAULT_NONE,
+	DEV_FAULT_ILLEGAL_ADDRESS,
+	DEV_FAULT_MISALIGNED,
+	DEV_FAULT_ILLEGAL_SPACE,
+	DEV_FAULT_TRAP,                /* trap, brkpt */
+	DEV_FAULT_ASSERT,              /* __assertfail */
+	DEV_FAULT_STACK,               /* call depth or local memory exhausted */
+	DEV_FAULT_ILLEGAL_INSTRUCTION, /* reached something that can't be executed */
+	DEV_FAULT_INVALID_PC,
+	DEV_FAULT_TIMEOUT, /* watchdog; message names the waiting PTX lines */
+	DEV_FAULT_INTERNAL,
+};
+
+/* First fault of a launch. */
+struct dev_fault {
+	enum dev_fault_kind kind;
+	char kernel[128];
+	char module[128];
+	uint32_t line;    /* PTX line, 0 = unknown */
+	char ptx[160];    /* text of that line */
+	char source[160]; /* "saxpy.cu:17", or empty */
+	uint32_t block[3], thread[3];
+	uint64_t address;
+	uint32_t access_bytes;
+	bool is_store, is_atomic;
+	char space[16];
+	bool has_nearest; /* nearest allocation */
+	uint64_t nearest_base, nearest_bytes;
+	char message[512]; /* one sentence, complete: what the user reads */
+};
+
+/* Answer to a watch: who stored to the address last. */
+struct dev_watch_hit {
+	uint64_t launch_id;
+	char kernel[128];
+	uint32_t line;
+	char ptx[160], source[160];
+	uint32_t block[3], thread[3];
+};
 
 /* Results are CUresult. */
 struct cutrace_extension {
@@ -39,7 +78,7 @@ struct cutrace_extension {
 	int (*place_module_globals)(unsigned n, const char *const *names, const uint64_t *addrs);
 	/* The fault that the current context failed with. CUDA_ERROR_NOT_FOUND: none. */
 	int (*last_fault)(struct dev_fault *out);
-	/* device_ops.control of the current context's device (device 0 without a context). */
+	/* A run-time switch of the current context's device (device 0 without a context). */
 	int (*set_control)(const char *key, const char *value);
 	/* CUDA_ERROR_NOT_FOUND: nothing stored to the watched address. */
 	int (*watch_result)(struct dev_watch_hit *out);

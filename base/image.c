@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layouts: ELF-64 (gABI); fatbin container and wrapper as documented in docs/format.md, "Code images". */
-#include "ptx/image.h"
+#include "base/image.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -207,8 +207,8 @@ static size_t container_size(const uint8_t *p)
 
 struct part_list {
 	struct image_part *parts;
-	unsigned n, max;
-	size_t total; /* of all parts, those beyond max too */
+	size_t n, max; /* n counts those beyond max too */
+	size_t total;
 };
 
 static void add_part(struct part_list *l, const void *data, size_t bytes)
@@ -216,26 +216,25 @@ static void add_part(struct part_list *l, const void *data, size_t bytes)
 	if (!bytes)
 		return;
 	l->total += bytes;
-	if (l->n >= l->max)
-		return;
-	l->parts[l->n].data = data;
-	l->parts[l->n++].bytes = bytes;
+	if (l->n < l->max)
+		l->parts[l->n] = (struct image_part){data, bytes};
+	l->n++;
 }
 
 static void add_wrapper(struct part_list *l, const void *p)
 {
 	struct wrapper w;
 	const void *c;
-	unsigned i;
+	size_t i;
 
 	memcpy(&w, p, sizeof(w));
 	add_part(l, w.data, container_size(w.data));
 	if (w.version != 2 || !w.list)
 		return;
-	for (i = 0; i < IMAGE_MAX_PARTS; i++) {
+	for (i = 0;; i++) {
 		memcpy(&c, (const char *)w.list + i * sizeof(c), sizeof(c));
 		if (!c)
-			break;
+			return;
 		add_part(l, c, container_size(c));
 	}
 }
@@ -252,7 +251,7 @@ static void list_parts(struct part_list *l, const void *p)
 	}
 }
 
-unsigned image_parts(const void *p, struct image_part *parts, unsigned max)
+size_t image_parts(const void *p, struct image_part *parts, size_t max)
 {
 	struct part_list l = {.parts = parts, .max = max};
 

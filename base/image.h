@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * image: recognises and measures code images as programs hand them to the driver: PTX text, cubins
- * (ELF), fatbin containers and the wrappers around them. image_size.c is libc only, allocates nothing and
- * keeps no state: the in-process recorder links it. Contents are read by ptx/fatbin.h and ptx/cubin.h.
+ * (ELF), fatbin containers and the wrappers around them. Libc only, allocates nothing and keeps no state:
+ * the in-process recorder links it. Contents are read by ptx/fatbin.h and ptx/cubin.h.
  */
-#ifndef CUTRACE_PTX_IMAGE_H
-#define CUTRACE_PTX_IMAGE_H
+#ifndef CUTRACE_BASE_IMAGE_H
+#define CUTRACE_BASE_IMAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,6 @@ enum image_kind {
 
 #define IMAGE_FATBIN_MAGIC  0xba55ed50u
 #define IMAGE_WRAPPER_MAGIC 0x466243b1u
-#define IMAGE_MAX_PARTS     1024u
 
 /* What the bytes at p are. Reads max_bytes at most; pass SIZE_MAX for an image in memory whose size is
  * not known (as the driver gets it): then no more is read than needed to tell. */
@@ -38,9 +37,9 @@ struct image_part {
 
 /* The pieces an image in this process's memory consists of, in order: one for PTX (with its NUL), ELF and
  * containers; for a wrapper the container it points to and, in version 2, the prelinked containers of its
- * list. Laid one after the other they are what a trace stores, and fatbin_open reads that. Returns the number
- * of parts, 0 when unknown. */
-unsigned image_parts(const void *p, struct image_part *parts, unsigned max_parts);
+ * list. Laid one after the other they are what a trace stores, and fatbin_open reads that. Returns how many
+ * there are, also when that is more than max_parts, of which `parts` has the first; 0 when unknown. */
+size_t image_parts(const void *p, struct image_part *parts, size_t max_parts);
 
 /* Bytes of all parts together; 0 when the kind is unknown. Trusts p as the driver does. */
 size_t image_size(const void *p);
