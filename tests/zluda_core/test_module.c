@@ -7,7 +7,7 @@
 
 #include "core_test.h"
 
-#include "zluda_core/extension.h"
+#include "api/extension.h"
 
 static const char good[] = PTX_HEAD PTX_FILL PTX_STRAY ".global .align 4 .u32 counter = 41;\n"
 						       ".global .align 8 .b8 text[16] = {104, 105, 0};\n"
