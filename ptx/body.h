@@ -78,6 +78,7 @@ struct body {
 	uint32_t noperands, ngroups;
 	const char *statement;
 	uint32_t line, col;
+	bool unified; /* [a].unified was read */
 };
 
 /* An operand as read, before the operation says what it means. */
@@ -86,6 +87,7 @@ struct operand_text {
 	const char *at;
 	struct literal literal; /* of an IMM */
 	bool is_literal, is_address, after_bar;
+	bool is_element; /* array[n]: an address where the operation takes one, else the element's address */
 	uint8_t bits; /* register width, 0 = none */
 	uint16_t group;
 };
@@ -110,6 +112,9 @@ int parse_instruction(struct body *b, bool guarded, bool negate, uint32_t guard)
 /* Copies the operands read into the arena, with those that the operation implies. */
 int store_operands(struct body *b, struct ptx_inst *i);
 int add_reference(struct body *b, const struct body_reference *r);
+/* expand.c: what one statement becomes when it is several instructions. */
+int index_by_register(struct body *b, struct operand_text *t, const struct operand_text *index, uint64_t size);
+int expand_vector_move(struct body *b, const struct ptx_inst *i);
 /* parse_call.c: the operands of call. */
 int parse_call(struct body *b, struct ptx_inst *i);
 int parse_list(struct body *b, const struct lex_name *label, const struct lex_name *directive);

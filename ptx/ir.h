@@ -130,10 +130,16 @@ enum ptx_operand_kind {
 
 struct ptx_operand {
 	uint8_t kind;
-	bool negate; /* !p */
+	bool negate; /* !p; of vmad: -a */
+	uint16_t select; /* video instructions: .b0, .h1, .b3210 ...; 0 = none, see PTX_SELECT_* */
 	uint32_t index;
 	uint64_t imm; /* VALUE as an address, [reg+imm]: the byte offset (for src[0] the same as inst.offset: add it once) */
 };
+
+/* A selector of bytes or halves: how many digits, and digit k from the right. */
+#define PTX_SELECT_DIGITS(s)   ((s) >> 12 & 7)
+#define PTX_SELECT_DIGIT(s, k) ((s) >> 3 * (k) & 7)
+#define PTX_SELECT_HALVES      0x8000
 
 struct ptx_inst {
 	uint16_t op;	/* enum ptx_op */

@@ -117,10 +117,11 @@ static bool integer(struct lexer *lx, struct literal *out, const char **why)
 bool lex_number(struct lexer *lx, struct literal *out, const char **why)
 {
 	*why = "expected a number";
-	if (!(lex_class[lex_peek(lx)] & LEX_DIGIT))
+	int c = lex_peek(lx);
+	const char *p = lx->p;
+	if (!(lex_class[c] & LEX_DIGIT) && !(c == '.' && lex_class[(uint8_t)p[1]] & LEX_DIGIT))
 		return false;
 	*out = (struct literal){0};
-	const char *p = lx->p;
 	if (p[0] == '0' && (p[1] == 'f' || p[1] == 'F'))
 		return float_bits(lx, 8, out, why);
 	if (p[0] == '0' && (p[1] == 'd' || p[1] == 'D'))

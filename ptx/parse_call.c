@@ -7,6 +7,8 @@
 
 #include "ptx/body.h"
 
+enum { MAX_LABEL_RANGE = 1 << 16 };
+
 /* "(a, b)": registers, .param variables, constants. Returns the number of operands or a negative error. */
 static int argument_list(struct body *b, uint16_t group)
 {
@@ -138,22 +140,48 @@ static int add_item(struct body *b, struct ptx_list *l, uint32_t *capacity, uint
 	return 0;
 }
 
-static int read_target(struct body *b, bool functions, uint32_t item_index, uint32_t *item)
+static int add_label(struct body *b, struct ptx_list *l, uint32_t *capacity, const struct lex_name *name)
 {
 	struct body_reference r = {
-		.scope = b->scope, .kind = REFERENCE_ITEM, .list = b->nlists, .item = item_index};
+		.name = *name, .scope = b->scope, .kind = REFERENCE_ITEM, .list = b->nlists, .item = l->n};
+	int rc = add_reference(b, &r);
+	return rc ? rc : add_item(b, l, capacity, 0);
+}
+
+/* "N<5>" is N0, N1, ... N4 (ISA 11.3.1). */
+static int add_labels(struct body *b, struct ptx_list *l, uint32_t *capacity, const struct lex_name *prefix)
+{
+	uint64_t count;
 	lex_peek(&b->p.lx);
 	const char *at = b->p.lx.p;
-	if (!lex_name(&b->p.lx, &r.name))
+	if (!lex_uint(&b->p.lx, &count) || count > MAX_LABEL_RANGE)
+		return body_fail(b, at, "expected the number of labels, at most %d", MAX_LABEL_RANGE);
+	int rc = parser_expect(&b->p, '>');
+	for (uint64_t k = 0; k < count && !rc; k++) {
+		char *s = arena_printf(&b->p.m->arena, "%.*s%u", (int)prefix->n, prefix->s, (unsigned)k);
+		if (!s)
+			return parser_out_of_memory(&b->p);
+		struct lex_name name = {s, (uint32_t)strlen(s), 0};
+		name.hash = lex_hash(name.s, name.n);
+		rc = add_label(b, l, capacity, &name);
+	}
+	return rc;
+}
+
+static int read_target(struct body *b, struct ptx_list *l, uint32_t *capacity)
+{
+	struct lex_name name;
+	lex_peek(&b->p.lx);
+	const char *at = b->p.lx.p;
+	if (!lex_name(&b->p.lx, &name))
 		return body_fail(b, at, "expected a name");
-	*item = 0;
-	if (!functions)
-		return add_reference(b, &r);
-	const struct name_slot *slot = name_table_find(&b->p.ms->names, &r.name);
+	if (!l->is_functions)
+		return lex_accept(&b->p.lx, '<') ? add_labels(b, l, capacity, &name)
+						 : add_label(b, l, capacity, &name);
+	const struct name_slot *slot = name_table_find(&b->p.ms->names, &name);
 	if (!slot || slot->kind != NAME_FUNC)
-		return body_fail(b, at, "unknown function '%.*s'", (int)r.name.n, r.name.s);
-	*item = slot->index;
-	return 0;
+		return body_fail(b, at, "unknown function '%.*s'", (int)name.n, name.s);
+	return add_item(b, l, capacity, slot->index);
 }
 
 /* .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
@@ -190,12 +218,9 @@ int parse_list(struct body *b, const struct lex_name *label, const struct lex_na
 		l.is_prototype = true;
 		rc = read_prototype(b, &l, &noreturn);
 	} else {
-		bool functions = l.is_functions = lex_is(directive, "calltargets");
+		l.is_functions = lex_is(directive, "calltargets");
 		do {
-			uint32_t item;
-			rc = read_target(b, functions, l.n, &item);
-			if (!rc)
-				rc = add_item(b, &l, &capacity, item);
+			rc = read_target(b, &l, &capacity);
 		} while (!rc && lex_accept(&b->p.lx, ','));
 	}
 	b->list_noreturn[b->nlists] = noreturn;

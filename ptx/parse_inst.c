@@ -198,11 +198,10 @@ int parse_instruction(struct body *b, bool guarded, bool negate, uint32_t guard)
 	b->line = lx->line;
 	b->col = lex_column(lx, lx->p);
 	b->noperands = b->ngroups = 0;
+	b->unified = false;
 	const struct ptx_inst *fields = read_opcode(b);
 	if (!fields)
 		return b->p.error->code;
-	if (!grow(&b->insts, &b->insts_capacity, b->ninsts, sizeof(*b->insts)))
-		return parser_out_of_memory(&b->p);
 	struct ptx_inst i = *fields;
 	i.guarded = guarded;
 	i.guard_negate = negate;
@@ -212,9 +211,18 @@ int parse_instruction(struct body *b, bool guarded, bool negate, uint32_t guard)
 	i.col = b->col;
 	i.loc = b->loc;
 	int rc = read_all(b, &i);
-	if (rc || (rc = check_space(b, &i)) || (rc = parser_expect(&b->p, ';')) ||
-	    (rc = store_operands(b, &i)))
+	if (rc || (rc = check_space(b, &i)) || (rc = parser_expect(&b->p, ';')))
 		return rc;
+	if (b->unified && i.op != PTX_OP_LD)
+		return body_fail(b, b->statement, "only 'ld' takes '.unified'");
+	i.flags |= b->unified ? PTX_F_UNIFIED : 0;
+	if (i.op == PTX_OP_MOV && i.vec > 1)
+		return expand_vector_move(b, &i);
+	/* Its operands may have needed instructions of their own (expand.c). */
+	if ((rc = store_operands(b, &i)))
+		return rc;
+	if (!grow(&b->insts, &b->insts_capacity, b->ninsts, sizeof(*b->insts)))
+		return parser_out_of_memory(&b->p);
 	b->insts[b->ninsts++] = i;
 	return 0;
 }

@@ -41,12 +41,25 @@ static void set_slot(struct body *b, struct operand_text *t, uint32_t slot)
 	t->bits = b->slots[slot].bits;
 }
 
+/* ".b2", ".h10", ".b3210" behind a register (video instructions, ISA 9.7.18). */
+static int set_selector(struct body *b, struct operand_text *t)
+{
+	const char *at = b->p.lx.p, *p = at + 2;
+	bool halves = at[1] == 'h';
+	unsigned n = 0, digits = 0, limit = halves ? 2 : 4;
+	for (; n < limit && *p >= '0' && *p <= (halves ? '3' : '7'); p++, n++)
+		digits = digits << 3 | (unsigned)(*p - '0');
+	if ((at[1] != 'b' && !halves) || !n || lex_class[(uint8_t)*p] & LEX_NAME)
+		return body_fail(b, at, "expected a selector such as .b0, .h1 or .b3210");
+	t->o.select = (uint16_t)(digits | n << 12 | (halves ? PTX_SELECT_HALVES : 0));
+	b->p.lx.p = p;
+	return 0;
+}
+
 static int set_register(struct body *b, struct operand_text *t, uint32_t slot)
 {
 	set_slot(b, t, slot);
-	if (b->p.lx.p[0] == '.')
-		return body_fail(b, b->p.lx.p, "sub-word selectors of registers are not supported");
-	return 0;
+	return b->p.lx.p[0] == '.' ? set_selector(b, t) : 0;
 }
 
 /* Which element "v.y" or "v.g" names; n when there is none of that name. */
@@ -81,6 +94,23 @@ static int set_vector(struct body *b, struct operand_text *t, uint32_t first)
 	return 0;
 }
 
+/* %tid alone: its four components, for mov.v4. */
+static bool set_special_vector(struct body *b, struct operand_text *t, const struct lex_name *name)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%.*s.x", (int)(name->n < 60 ? name->n : 60), name->s);
+	enum ptx_sreg first = ptx_sreg_find(text, (uint32_t)n);
+	if (first == PTX_NSREGS)
+		return false;
+	for (uint32_t k = 0; k < 4; k++) {
+		if (k && !(t = new_operand(b, name->s, t->group, t->after_bar)))
+			return false;
+		t->o.kind = PTX_OPND_SREG;
+		t->o.index = first + k;
+	}
+	return true;
+}
+
 /* %tid.x: the component belongs to the name. */
 static bool set_special(struct body *b, struct operand_text *t, const struct lex_name *name)
 {
@@ -91,7 +121,7 @@ static bool set_special(struct body *b, struct operand_text *t, const struct lex
 		n += 2;
 	enum ptx_sreg r = ptx_sreg_find(name->s, n);
 	if (r == PTX_NSREGS)
-		return false;
+		return set_special_vector(b, t, name);
 	b->p.lx.p = name->s + n;
 	t->o.kind = PTX_OPND_SREG;
 	t->o.index = r;
@@ -159,8 +189,21 @@ static int offset(struct body *b, struct operand_text *t)
 static bool starts_constant(struct body *b)
 {
 	int c = lex_peek(&b->p.lx);
-	return lex_class[c] & LEX_DIGIT || c == '-' || c == '+' || c == '(' || c == '~' ||
+	return lex_class[c] & LEX_DIGIT || c == '-' || c == '+' || c == '(' || c == '~' || c == '.' ||
 	       (c == 'W' && !strncmp(b->p.lx.p, "WARP_SZ", 7));
+}
+
+/* "-" in front of a register (vmad) and not of a constant. */
+static bool minus_register(struct body *b)
+{
+	struct lexer before = b->p.lx;
+	if (!lex_accept(&b->p.lx, '-'))
+		return false;
+	int c = lex_peek(&b->p.lx);
+	if (lex_class[c] & LEX_START && strncmp(b->p.lx.p, "WARP_SZ", 7) != 0)
+		return true;
+	b->p.lx = before;
+	return false;
 }
 
 /* "!" belongs to a constant or negates a predicate. */
@@ -178,7 +221,7 @@ static bool negates_register(struct body *b)
 static int scalar(struct body *b, struct operand_text *t)
 {
 	struct lex_name name;
-	bool negate = negates_register(b);
+	bool negate = negates_register(b) || minus_register(b);
 	if (!negate && (starts_constant(b) || lex_peek(&b->p.lx) == '!'))
 		return constant(b, t);
 	if (!lex_name(&b->p.lx, &name))
@@ -212,7 +255,39 @@ static int address(struct body *b, uint16_t group)
 			return rc;
 		first = false;
 	} while (lex_accept(&b->p.lx, ','));
-	return parser_expect(&b->p, ']');
+	int rc = parser_expect(&b->p, ']');
+	if (rc || *b->p.lx.p != '.')
+		return rc;
+	struct lex_name word;
+	if (!lex_directive(&b->p.lx, &word) || !lex_is(&word, "unified"))
+		return body_fail(b, b->p.lx.p, "expected '.unified'");
+	b->unified = true;
+	return 0;
+}
+
+/* array[n], array[r], array[r + n]: elements, not bytes (ISA 6.4.2). A register makes for instructions in front of this
+ * one: its product with the element's size, added to the array's address. */
+static int element(struct body *b, struct operand_text *t)
+{
+	const struct ptx_symbol *s = b->p.m->symbols[t->o.index];
+	uint64_t size = ptx_type_bits(s->type) / 8;
+	struct operand_text index = {.at = ++b->p.lx.p};
+	int rc = scalar(b, &index);
+	if (!rc)
+		rc = offset(b, &index);
+	if (rc || (rc = parser_expect(&b->p, ']')))
+		return rc;
+	t->is_element = true;
+	if (index.is_literal || index.o.kind == PTX_OPND_VALUE)
+		t->o.imm += index.o.imm * size;
+	if (index.is_literal)
+		return index.literal.kind == LITERAL_INT
+			       ? 0
+			       : body_fail(b, index.at, "the index of an array is an integer");
+	if (index.o.kind != PTX_OPND_VALUE || (index.bits != 32 && index.bits != 64))
+		return body_fail(b, index.at,
+				 "the index of an array is a constant or a register of 32 or 64 bits");
+	return index_by_register(b, t, &index, size);
 }
 
 static int vector(struct body *b, uint16_t group, bool after_bar)
@@ -243,5 +318,7 @@ int parse_operand(struct body *b, uint16_t group, bool after_bar)
 	int rc = scalar(b, t);
 	if (rc || t->is_literal)
 		return rc;
+	if (t->o.kind == PTX_OPND_SYMBOL && lex_peek(&b->p.lx) == '[')
+		return element(b, t);
 	return t->o.kind == PTX_OPND_VALUE ? 0 : offset(b, t);
 }

@@ -96,14 +96,16 @@ static int check_kind(struct body *b, const struct ptx_inst *i, const struct ope
 		return body_fail(b, t->at, "'%s' writes here: expected a register", i->mods);
 	if (!is_dst && t->o.kind == PTX_OPND_SINK && !open)
 		return body_fail(b, t->at, "'_' can't be read");
-	if (letter == 'a' && !t->is_address)
+	if (letter == 'a' && !t->is_address && !t->is_element)
 		return body_fail(b, t->at, "'%s' needs an address in brackets here", i->mods);
 	if (t->is_address && letter != 'a' && letter != '*')
 		return body_fail(b, t->at, "'%s' takes no address in brackets here", i->mods);
 	if (letter == 'i' && t->o.kind != PTX_OPND_IMM)
 		return body_fail(b, t->at, "'%s' needs a constant here", i->mods);
-	if (t->o.negate && letter != 'p' && !open)
+	if (t->o.negate && letter != 'p' && !open && i->op != PTX_OP_VMAD)
 		return body_fail(b, t->at, "only a predicate can be negated");
+	if (t->o.select && !(i->op >= PTX_OP_VADD && i->op <= PTX_OP_VSET4))
+		return body_fail(b, t->at, "'%s' takes no selector of bytes or halves", i->mods);
 	return 0;
 }
 
@@ -122,6 +124,7 @@ static int convert_literal(struct body *b, const struct ptx_inst *i, struct oper
 
 static int check_operand(struct body *b, const struct ptx_inst *i, struct operand_text *t, char letter, int n)
 {
+	t->is_address |= t->is_element && letter == 'a';
 	int rc = check_kind(b, i, t, letter, n < 0);
 	if (rc || (rc = check_width(b, i, t, letter, n)))
 		return rc;
@@ -211,8 +214,28 @@ static int match_sources(struct body *b, const struct ptx_inst *i, const struct 
 }
 
 /* mov packs or unpacks, not both, and the parts make up the whole (ISA 9.7.9.2). */
+/* mov.v4 copies element by element. */
+static int check_vector_mov(struct body *b, const struct ptx_inst *i)
+{
+	if (i->ndst != i->vec || i->nsrc != i->vec || b->ngroups != 2)
+		return body_fail(b, b->statement, "'%s' needs %u elements on both sides", i->mods, i->vec);
+	for (uint32_t k = 0; k < b->noperands; k++) {
+		struct operand_text *t = &b->operands[k];
+		unsigned want = ptx_type_bits(i->type);
+		if (t->o.kind == PTX_OPND_VALUE && t->bits != want)
+			return body_fail(b, t->at, "'%s' needs %u bits here, '%s' has %u", i->mods, want,
+					 b->slots[t->o.index].name, t->bits);
+		const char *why = t->is_literal ? literal_to_bits(&t->literal, i->type, &t->o.imm) : NULL;
+		if (why)
+			return body_fail(b, t->at, "%s", why);
+	}
+	return 0;
+}
+
 static int check_mov(struct body *b, const struct ptx_inst *i)
 {
+	if (i->vec > 1)
+		return check_vector_mov(b, i);
 	uint32_t parts = i->ndst > i->nsrc ? i->ndst : i->nsrc;
 	unsigned whole = ptx_type_bits(i->type);
 	if ((i->ndst != 1 && i->nsrc != 1) || b->ngroups != 2 || (parts & (parts - 1)) || parts > 8)

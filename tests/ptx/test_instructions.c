@@ -344,6 +344,68 @@ static void vector_registers(void **state)
 	ptx_module_free(m);
 }
 
+/* ISA 6.4.2: an index counts elements (here of 4 bytes), a register's product goes in front. */
+static void array_elements(void **state)
+{
+	(void)state;
+	struct ptx_module *m =
+		parse_statements(".local .b32 arr[8]; mov.u64 d0, arr[3]; ld.local.u32 r0, arr[2]; "
+				 "ld.local.u32 r0, arr[r1+1]; ld.local.u32 r0, arr[d1];");
+	const struct ptx_inst *i = build(m, "k")->insts;
+	assert_int_equal(i[0].src[0].kind, PTX_OPND_SYMBOL);
+	assert_int_equal(i[0].src[0].imm, 12);
+	assert_int_equal(i[1].src[0].imm, 8);
+	assert_int_equal(i[2].op, PTX_OP_MOV);
+	assert_int_equal(i[2].src[0].imm, 4);
+	assert_int_equal(i[3].op, PTX_OP_MAD);
+	assert_int_equal(i[3].type, PTX_S32);
+	assert_int_equal(i[3].src[1].imm, 4);
+	assert_int_equal(i[3].src[2].index, i[2].dst[0].index);
+	assert_int_equal(i[4].op, PTX_OP_LD);
+	assert_int_equal(i[4].src[0].index, i[3].dst[0].index);
+	assert_int_equal(i[4].offset, 0);
+	assert_int_equal(i[6].type, PTX_S64);
+	ptx_module_free(m);
+}
+
+/* mov.v2 is two moves; vectors that overlap go through temporaries, so that r0 and r1 are exchanged. */
+static void vector_moves(void **state)
+{
+	(void)state;
+	struct ptx_module *m =
+		parse_statements("@p0 mov.v2.b32 {r0, r1}, {r1, r0}; mov.v4.u32 {r2, r3, _, r5}, %ctaid;");
+	struct ptx_func *f = build(m, "k");
+	const struct ptx_inst *i = f->insts;
+	assert_int_equal(i[2].src[0].index, i[0].dst[0].index);
+	assert_int_equal(i[3].src[0].index, i[1].dst[0].index);
+	assert_true(!i[0].guarded && i[2].guarded && i[3].guarded);
+	assert_string_equal(f->slots[f->values[i[2].dst[0].index].slot].name, "r0");
+	assert_int_equal(i[2].vec, 1);
+	assert_int_equal(i[4].src[0].index, PTX_SREG_CTAID_X);
+	assert_int_equal(i[5].src[0].index, PTX_SREG_CTAID_Y);
+	assert_int_equal(i[6].src[0].index, PTX_SREG_CTAID_W); /* the third goes nowhere */
+	ptx_module_free(m);
+}
+
+static void selectors(void **state)
+{
+	(void)state;
+	struct ptx_module *m = parse_statements(
+		"vadd.s32.u32.s32.sat r0, r1.b2, r2.h1; "
+		"vmad.s32.s32.s32 r0, r1, -r2, r3; vadd4.u32.u32.u32 r0.b310, r1.b7654, r2, r3;");
+	const struct ptx_inst *i = build(m, "k")->insts;
+	assert_int_equal(PTX_SELECT_DIGITS(i[0].src[0].select), 1);
+	assert_int_equal(PTX_SELECT_DIGIT(i[0].src[0].select, 0), 2);
+	assert_false(i[0].src[0].select & PTX_SELECT_HALVES);
+	assert_true(i[0].src[1].select & PTX_SELECT_HALVES);
+	assert_true(i[1].src[1].negate);
+	assert_int_equal(PTX_SELECT_DIGITS(i[2].dst[0].select), 3);
+	assert_int_equal(PTX_SELECT_DIGIT(i[2].src[0].select, 0), 4);
+	assert_int_equal(PTX_SELECT_DIGIT(i[2].src[0].select, 3), 7);
+	assert_int_equal(i[2].src[1].select, 0);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +422,9 @@ int main(void)
 		cmocka_unit_test(scopes),
 		cmocka_unit_test(vectors_and_sinks),
 		cmocka_unit_test(vector_registers),
+		cmocka_unit_test(array_elements),
+		cmocka_unit_test(vector_moves),
+		cmocka_unit_test(selectors),
 	};
 	return cmocka_run_group_tests_name("ptx instructions", tests, NULL, NULL);
 }
