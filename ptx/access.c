@@ -57,6 +57,13 @@ static bool writes_elsewhere(const struct ptx_inst *i)
 	       (i->op == PTX_OP_CP_ASYNC_BULK_TENSOR && to_global);
 }
 
+/* Likewise, reads. */
+static bool reads_elsewhere(const struct ptx_inst *i)
+{
+	return i->op == PTX_OP_TEX || i->op == PTX_OP_TLD4 || i->op == PTX_OP_SULD || i->op == PTX_OP_SURED ||
+	       i->op == PTX_OP_CP_ASYNC_BULK_TENSOR || i->op == PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR;
+}
+
 static const struct memory_effect *effect_of(const struct ptx_inst *i)
 {
 	for (size_t k = 0; k < sizeof(memory_effects) / sizeof(memory_effects[0]); k++)
@@ -97,7 +104,9 @@ static const struct effects *unknown_function(void)
 					 .written = ORIGIN_ALL_PARAMS,
 					 .returned = ORIGIN_UNKNOWN | ORIGIN_ALL_PARAMS,
 					 .writes_unknown = true,
-					 .writes_module_vars = true};
+					 .writes_module_vars = true,
+					 .reads_unknown = true,
+					 .reads_module_vars = true};
 	return &e;
 }
 
@@ -228,6 +237,10 @@ static void note_access(struct analysis *a, uint64_t origin, bool reads, bool wr
 		a->now.writes_unknown = true;
 	if (writes && origin & ORIGIN_MODULE)
 		a->now.writes_module_vars = true;
+	if (reads && (origin & ORIGIN_UNKNOWN || !(params | (origin & ORIGIN_KNOWN_BASE))))
+		a->now.reads_unknown = true;
+	if (reads && origin & ORIGIN_MODULE)
+		a->now.reads_module_vars = true;
 	for (uint32_t k = 0; k < a->f->nparams; k++)
 		if (params & ORIGIN_PARAM(k))
 			note_type(&a->access[k], t);
@@ -253,6 +266,8 @@ static void note_call(struct analysis *a, const struct ptx_inst *i)
 	const struct effects *e = call_effects(a, i);
 	a->now.writes_unknown |= e->writes_unknown;
 	a->now.writes_module_vars |= e->writes_module_vars;
+	a->now.reads_unknown |= e->reads_unknown;
+	a->now.reads_module_vars |= e->reads_module_vars;
 	for (uint32_t k = 0; k < i->nsrc; k++) {
 		uint64_t bit = ORIGIN_PARAM(k);
 		if (!(e->pointers & bit))
@@ -278,6 +293,7 @@ static void note_all(struct analysis *a)
 		else if (i->op == PTX_OP_CALL)
 			note_call(a, i);
 		a->now.writes_unknown |= writes_elsewhere(i);
+		a->now.reads_unknown |= reads_elsewhere(i);
 	}
 	a->now.pointers |= a->p.strong;
 	a->now.returned = a->p.returned;
@@ -331,13 +347,16 @@ static void publish(struct analysis *a)
 	f->access = a->access;
 	f->writes_unknown = a->now.writes_unknown;
 	f->writes_module_vars = a->now.writes_module_vars;
+	f->reads_unknown = a->now.reads_unknown;
+	f->reads_module_vars = a->now.reads_module_vars;
 }
 
 static bool same_effects(const struct effects *x, const struct effects *y)
 {
 	return x->pointers == y->pointers && x->read == y->read && x->written == y->written &&
 	       x->atomic == y->atomic && x->returned == y->returned &&
-	       x->writes_unknown == y->writes_unknown && x->writes_module_vars == y->writes_module_vars;
+	       x->writes_unknown == y->writes_unknown && x->writes_module_vars == y->writes_module_vars &&
+	       x->reads_unknown == y->reads_unknown && x->reads_module_vars == y->reads_module_vars;
 }
 
 /* A recursive function is analysed until its own effects, which it uses, don't change any more. */

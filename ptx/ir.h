@@ -283,6 +283,7 @@ struct ptx_func {
 	struct ptx_access *access; /* per parameter, by ptx_func_analyse; NULL before */
 	bool writes_unknown;	   /* may store through a pointer that is not a parameter's */
 	bool writes_module_vars;   /* may store to .global variables of the module (not counted in writes_unknown) */
+	bool reads_unknown, reads_module_vars; /* likewise, loads; textures and surfaces count as unknown */
 };
 
 /* What a kernel does with a parameter that is a pointer. */

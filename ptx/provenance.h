@@ -25,7 +25,7 @@ struct effects {
 	bool done, running, is_recursive;
 	uint64_t pointers, read, written, atomic; /* parameters as origins */
 	uint64_t returned; /* origins of the returned value; its own parameters' bits */
-	bool writes_unknown, writes_module_vars;
+	bool writes_unknown, writes_module_vars, reads_unknown, reads_module_vars;
 };
 
 struct provenance {

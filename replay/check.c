@@ -46,13 +46,19 @@ static const char *kernel_name(struct engine *e, uint64_t id)
 	return k ? k->name : NULL;
 }
 
-static const char *grade_of(struct engine *e, const struct compare_result *r)
+static const char *grade_of(struct engine *e, const struct compare_result *r, uint64_t doubt)
 {
 	if (!r->differing)
 		return "equal";
 	if (!r->beyond)
 		return "tolerated";
-	return e->tainted || e->dead ? "unverified" : "differs";
+	return e->tainted || e->dead || doubt ? "unverified" : "differs";
+}
+
+/* Why a result that differs proves nothing. */
+static const char *why_unverified(struct engine *e, uint64_t doubt)
+{
+	return doubt ? doubt_note(e, doubt) : e->taint;
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -155,8 +161,8 @@ void check_copy(struct engine *e, uint64_t call, const char *func, struct bindin
 		v.grade = "unverified";
 		v.note = d.what;
 	} else {
-		v.grade = grade_of(e, &v.r);
-		v.note = !strcmp(v.grade, "unverified") ? e->taint
+		v.grade = grade_of(e, &v.r, b->doubt);
+		v.note = !strcmp(v.grade, "unverified") ? why_unverified(e, b->doubt)
 			 : v.r.nan_payload              ? "NaN payloads differ"
 							: NULL;
 		describe_first(e, t, b, &v);
@@ -198,8 +204,8 @@ static void check_hash(struct engine *e, struct call *c, const struct trace_laun
 		addresses_rewrite_back(&e->addresses, data, h->bytes);
 		got = trace_hash_bytes(data, h->bytes);
 		v.r.differing = v.r.beyond = memcmp(&got, &h->hash, sizeof(got)) != 0;
-		v.grade = grade_of(e, &v.r);
-		v.note = !strcmp(v.grade, "unverified") ? e->taint : NULL;
+		v.grade = grade_of(e, &v.r, doubt_of(e, r));
+		v.note = !strcmp(v.grade, "unverified") ? why_unverified(e, doubt_of(e, r)) : NULL;
 	}
 	result_verdict(e->out, &v);
 	free(data);
@@ -221,9 +227,11 @@ void check_launch_hashes(struct engine *e, struct call *c)
 
 /* ---- results of calls --------------------------------------------------- */
 
+/* A launch that fails is the one that faulted when launches run one by one (session.c); else the last one may be. */
 static void fault_verdict(struct engine *e, struct call *c, const char *grade, const char *note)
 {
 	struct extension_fault f;
+	struct trace_launch l;
 	bool known = extension_last_fault(e, &f);
 	char text[1024];
 	struct verdict v = {.call = c->rec->id,
@@ -232,10 +240,17 @@ static void fault_verdict(struct engine *e, struct call *c, const char *grade, c
 			    .grade = grade,
 			    .launch = e->last_launch,
 			    .kernel = e->last_kernel,
+			    .fault = known ? &f : NULL,
 			    .note = text};
 
+	if (e->one_by_one && c->f && c->f->flags & API_FUNC_LAUNCH) {
+		bool known_launch = !trace_launch_get(e->trace, c->rec->id, &l);
+
+		v.launch = known_launch ? l.call : 0;
+		v.kernel = known_launch ? l.kernel : 0;
+	}
 	snprintf(text, sizeof(text), "%s%s%s", note, known ? ": " : "", known ? f.message : "");
-	v.kernel_name = known && f.kernel[0] ? f.kernel : kernel_name(e, e->last_kernel);
+	v.kernel_name = known && f.kernel[0] ? f.kernel : kernel_name(e, v.kernel);
 	snprintf(v.want, sizeof(v.want), "%s", driver_error_name(c->rec->result));
 	snprintf(v.got, sizeof(v.got), "%s", driver_error_name(c->result));
 	result_verdict(e->out, &v);
@@ -247,6 +262,7 @@ static void new_fault(struct engine *e, struct call *c)
 	if (e->dead)
 		return; /* the same one, met again */
 	fault_verdict(e, c, "fault", "the recording did not have this fault");
+	e->faulted = true;
 	engine_taint(e, c->rec->id,
 		     "a fault that the recording did not have; nothing after it in this context is verified");
 	e->dead = true;
@@ -320,6 +336,8 @@ static void check_recorded_failure(struct engine *e, struct call *c)
 			fault_verdict(e, c, "unverified", "the context had already ended by another fault");
 		else if (c->result == c->rec->result)
 			fault_verdict(e, c, "equal", "the recorded fault was reproduced");
+		else if (e->any_doubt)
+			fault_verdict(e, c, "unverified", doubt_note(e, e->any_doubt));
 		else
 			fault_verdict(e, c, e->tainted ? "unverified" : "differs",
 				      c->result ? "another error than recorded"

@@ -470,7 +470,7 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 		issue_waiting(e, w, rec.id);
 		if (take_call(e, w, &rec))
 			return CUTRACE_ENOMEM;
-		if (e->no_device)
+		if (e->no_device || (e->faulted && e->stop_at_fault))
 			return 0;
 		if (e->progress)
 			e->progress(rec.id, e->last_call);
@@ -479,6 +479,8 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 		return rc;
 	issue_waiting(e, w, UINT64_MAX);
 	transfers_drain(e);
+	if (e->faulted && e->stop_at_fault)
+		return 0;
 	if (e->counts.captured)
 		engine_say(
 			e, 0, "info",

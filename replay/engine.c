@@ -61,6 +61,7 @@ void engine_free(struct engine *e)
 	for (int phase = 0; phase < 2; phase++)
 		if (e->memory[phase])
 			trace_memory_free(e->memory[phase]);
+	doubt_free(e);
 	contexts_free(&e->contexts);
 	handles_free(&e->handles);
 	addresses_free(&e->addresses);

@@ -10,7 +10,7 @@
  * - reserve.c: keeps recorded device addresses free until the driver is asked for them
  * - allocs.c: calls that make or free memory; vmm.c: recorded addresses on drivers that only take hints
  * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
- * - recorded_ptx.c: what the recorded PTX tells
+ * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
  * - check.c: recorded results against live ones; result.c: the result database
  * - blame.c: which PTX line stored it
  */
@@ -32,6 +32,7 @@
 #include "trace/trace.h"
 
 struct engine;
+struct extension_fault;
 struct result_db;
 struct pending;
 
@@ -76,6 +77,7 @@ struct address_range {
 	char elem_type[12];     /* of the last kernel that wrote it (else read it); "" unknown */
 	uint64_t writer_call;   /* last call that wrote it */
 	uint64_t writer_kernel; /* kernel row when that was a launch */
+	uint64_t doubt;         /* launch that was left out and that its contents depend on; 0: none */
 };
 
 struct addresses {
@@ -116,7 +118,7 @@ struct binding {
 	uint8_t *data;
 	size_t bytes;
 	/* of the allocation at device_address when the call was issued */
-	uint64_t allocation, base, writer_call, writer_kernel;
+	uint64_t allocation, base, writer_call, writer_kernel, doubt;
 	char elem_type[12];
 };
 
@@ -199,6 +201,26 @@ const char *module_missing(struct engine *e, uint64_t id);
 
 void launch_replay(struct engine *e, struct call *c);
 
+/* doubt.c. A launch that faults here and did not when recorded is left out of a replay from the start: what it
+ * would have written is in doubt, and what was made of that. The rest is compared as ever. */
+struct left_out {
+	uint32_t process;
+	uint64_t launch, kernel;
+};
+int doubt_load(struct engine *e, const struct left_out *v, size_t n);
+bool doubt_leaves_out(struct engine *e, uint64_t call, uint64_t kernel);
+void doubt_free(struct engine *e);
+/* Follows the contents of memory: a launch with its recorded parameters, */
+void doubt_launch(struct engine *e, const struct call *c, const struct trace_launch *l,
+		  const struct trace_kernel *k, const uint8_t *params, size_t bytes);
+/* a write to `bytes` at a recorded address of what depends on launch `doubt` (0: on none), */
+void doubt_write(struct engine *e, uint64_t address, uint64_t bytes, uint64_t doubt);
+/* a call that moves contents in a way that is not followed. */
+void doubt_unknown(struct engine *e, const struct call *c);
+/* What the contents of a range (NULL: of some memory) depend on; 0: nothing in doubt. */
+uint64_t doubt_of(const struct engine *e, const struct address_range *r);
+const char *doubt_note(struct engine *e, uint64_t launch); /* as a verdict's note; until the next call */
+
 int transfers_bind(struct engine *e, struct call *c, struct diag *d);
 uint64_t transfers_substitute(const struct call *c, uint64_t recorded, bool *found);
 void transfers_patch(struct engine *e, struct call *c);
@@ -252,6 +274,7 @@ struct verdict {
 	uint64_t address, live; /* of the first element: recorded, here */
 	struct compare_result r;
 	char want[48], got[48];
+	const struct extension_fault *fault; /* NULL: none, or where it was is not known */
 };
 /* 0 when a result may be written there: nothing, an empty file, or an earlier result. The file named is never
  * the trace, nor anything else that the user would miss. */
@@ -279,7 +302,7 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, refused, captured, captured_alive, hashes, copies, faults,
+	uint64_t launches, launches_refused, launches_left_out, refused, captured, captured_alive, hashes, copies, faults,
 		failed_skipped, result_differs;
 };
 
@@ -333,6 +356,10 @@ struct engine {
 	bool tainted;       /* something could not be replayed: differences prove nothing any more */
 	char taint[256];
 	bool dead;         /* the context is gone after a fault */
+	bool stop_at_fault, faulted; /* a new fault ends this run: the session begins another without its launch */
+	bool one_by_one;             /* the driver was told to wait for each launch */
+	struct map left_out, left_out_kernels; /* launch; kernel -> launch from whose call on */
+	uint64_t any_doubt, variables_doubt;   /* a launch that something, a module's variable depends on */
 	int64_t no_device; /* cuInit's error here: nothing can be replayed */
 	int64_t sticky;    /* recorded error that stays until the context is gone */
 	bool has_host_writes;
@@ -376,6 +403,8 @@ struct session {
 	bool result_is_temporary, show_progress;
 	bool restart;      /* recorded addresses are taken; without randomisation they may be free */
 	unsigned ndevices; /* that the program used */
+	struct left_out *left_out; /* launches that faulted in this replay */
+	size_t nleft_out;
 	struct diag error;
 	int status; /* enum replay_exit */
 };

@@ -61,6 +61,15 @@ uint64_t extension_launch_count(struct engine *e)
 	return HAS(x, launch_count) ? x->launch_count() : 0;
 }
 
+/* clang writes tabs between operation and operands. */
+static void copy_line(char *out, size_t size, const char *line)
+{
+	snprintf(out, size, "%s", line);
+	for (; *out; out++)
+		if (*out == '\t')
+			*out = ' ';
+}
+
 bool extension_last_fault(struct engine *e, struct extension_fault *out)
 {
 	const struct cutrace_extension *x = extension(e);
@@ -71,6 +80,11 @@ bool extension_last_fault(struct engine *e, struct extension_fault *out)
 		return false;
 	snprintf(out->kernel, sizeof(out->kernel), "%s", f.kernel);
 	snprintf(out->message, sizeof(out->message), "%s", f.message);
+	copy_line(out->text, sizeof(out->text), f.ptx);
+	snprintf(out->source, sizeof(out->source), "%s", f.source);
+	out->line = f.line;
+	memcpy(out->block, f.block, sizeof(out->block));
+	memcpy(out->thread, f.thread, sizeof(out->thread));
 	return true;
 }
 
@@ -94,10 +108,7 @@ bool extension_watch_result(struct engine *e, struct extension_hit *out)
 	out->launch = hit.launch_id;
 	out->line = hit.line;
 	snprintf(out->kernel, sizeof(out->kernel), "%s", hit.kernel);
-	snprintf(out->text, sizeof(out->text), "%s", hit.ptx);
-	for (char *t = out->text; *t; t++)
-		if (*t == '\t') /* clang writes tabs between operation and operands */
-			*t = ' ';
+	copy_line(out->text, sizeof(out->text), hit.ptx);
 	snprintf(out->source, sizeof(out->source), "%s", hit.source);
 	memcpy(out->block, hit.block, sizeof(out->block));
 	memcpy(out->thread, hit.thread, sizeof(out->thread));

@@ -19,9 +19,10 @@ bool extension_place(struct engine *e, uint64_t address);
 void extension_place_globals(struct engine *e, uint64_t load_call);
 /* Launches that the driver has started; 0 when it can't tell. */
 uint64_t extension_launch_count(struct engine *e);
-/* What the last fault was, one sentence with a kernel's name; false: not known. */
+/* What the last fault was, one sentence with a kernel's name, and where; false: not known. */
 struct extension_fault {
-	char kernel[128], message[512];
+	char kernel[128], message[512], text[160], source[160];
+	uint32_t line, block[3], thread[3];
 };
 bool extension_last_fault(struct engine *e, struct extension_fault *out);
 /* Who stored to the watched bytes last. */

@@ -157,6 +157,7 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 	if (p.size)
 		memcpy(recorded.bytes, p.bytes, p.size);
 	note_access(e, c, l, k, &recorded);
+	doubt_launch(e, c, l, k, recorded.bytes, recorded.size);
 	rewrite_params(e, k, &p);
 	if (extra >= 0)
 		return pass_packed(c, &p, extra);
@@ -200,6 +201,10 @@ void launch_replay(struct engine *e, struct call *c)
 	}
 	if (!call_rebuild(e, c) || !bind_params(e, c, &l, k))
 		return;
+	if (doubt_leaves_out(e, c->rec->id, l.kernel)) {
+		e->counts.launches_left_out++;
+		return;
+	}
 	if (contexts_enter(e, c->thread))
 		blame_arm(e);
 	call_issue(e, c);

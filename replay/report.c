@@ -18,8 +18,8 @@ struct grade_counts {
 struct report {
 	sqlite3 *db;
 	struct grade_counts copy, hash, result, fault, address;
-	int64_t launches, refused, in_flight, translated_device, translated_host, as_recorded, vmm, words,
-		nan_payload;
+	int64_t launches, refused, left_out, in_flight, translated_device, translated_host, as_recorded, vmm,
+		words, nan_payload;
 	int64_t fatal, incomparable;
 	int status;
 };
@@ -85,6 +85,7 @@ static void read_report(struct report *r, sqlite3 *db)
 	read_grades(db, "address", &r->address);
 	r->launches = count_of(db, "launches");
 	r->refused = count_of(db, "launches_refused");
+	r->left_out = count_of(db, "launches_left_out");
 	r->in_flight = count_of(db, "in_flight");
 	r->words = count_of(db, "rewritten_words") + count_of(db, "rewritten_params");
 	r->as_recorded =
@@ -128,25 +129,28 @@ static const char *status_name(int status)
 	return status == REPLAY_MATCH ? "match" : status == REPLAY_DIFFERS ? "differs" : "could not verify";
 }
 
-static const char first_sql[] = "SELECT v.id, v.call, v.func, v.kind, v.grade, v.launch, v.kernel_name, "
-				"v.allocation, v.base, v.bytes, v.elem_type,"
-				" v.elements, v.differing, v.max_ulp, v.max_abs, v.max_rel, v.first, "
-				"v.byte_offset, v.address, v.want, v.got, v.note,"
-				" a.created, a.kind, a.bytes, a.policy, v.process, v.live"
-				" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM "
-				"allocation WHERE pass = v.pass AND"
-				" process = v.process AND base = v.base AND created <= v.call)"
-				" WHERE v.grade IN ('differs', 'fault') ORDER BY v.pass, v.id LIMIT 1";
+static const char first_sql[] =
+	"SELECT v.id, v.call, v.func, v.kind, v.grade, v.launch, v.kernel_name, "
+	"v.allocation, v.base, v.bytes, v.elem_type,"
+	" v.elements, v.differing, v.max_ulp, v.max_abs, v.max_rel, v.first, "
+	"v.byte_offset, v.address, v.want, v.got, v.note,"
+	" a.created, a.kind, a.bytes, a.policy, v.process, v.live, v.line, v.text, v.source, v.block, "
+	"v.thread"
+	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM "
+	"allocation WHERE pass = v.pass AND"
+	" process = v.process AND base = v.base AND created <= v.call)"
+	" WHERE v.grade IN ('differs', 'fault') ORDER BY v.pass, v.call, v.id LIMIT 1";
 static const char element_sql[] =
 	"SELECT v.id, v.call, v.func, v.kind, v.grade, v.launch, v.kernel_name, v.allocation, v.base, "
 	"v.bytes, v.elem_type,"
 	" v.elements, v.differing, v.max_ulp, v.max_abs, v.max_rel, v.first, v.byte_offset, v.address, "
 	"v.want, v.got, v.note,"
-	" a.created, a.kind, a.bytes, a.policy, v.process, v.live"
+	" a.created, a.kind, a.bytes, a.policy, v.process, v.live, v.line, v.text, v.source, v.block, "
+	"v.thread"
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM allocation WHERE pass = "
 	"v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
-	" WHERE v.grade = 'differs' AND v.kind = 'copy' ORDER BY v.pass, v.id LIMIT 1";
+	" WHERE v.grade = 'differs' AND v.kind = 'copy' ORDER BY v.pass, v.call, v.id LIMIT 1";
 enum {
 	V_ID,
 	V_CALL,
@@ -175,7 +179,12 @@ enum {
 	V_ABYTES,
 	V_POLICY,
 	V_PROCESS,
-	V_LIVE
+	V_LIVE,
+	V_LINE,
+	V_TEXT,
+	V_SOURCE,
+	V_BLOCK,
+	V_THREAD
 };
 
 static bool has(sqlite3_stmt *st, int col)
@@ -247,8 +256,16 @@ static void print_summary(const struct report *r, FILE *out)
 	}
 	if (r->fault.equal)
 		fprintf(out, "; recorded fault reproduced");
-	if (r->fault.fault)
-		fprintf(out, "; a fault that the recording did not have");
+	if (r->fault.fault) {
+		fputs("; ", out);
+		print_count(out, r->fault.fault, "fault", "faults");
+		fputs(" that the recording did not have", out);
+	}
+	if (r->left_out) {
+		fputs("; ", out);
+		print_count(out, r->left_out, "launch", "launches");
+		fputs(" left out for that", out);
+	}
 	print_addresses(r, out);
 	fputc('\n', out);
 }
@@ -346,7 +363,7 @@ static void print_writer(sqlite3_stmt *v, FILE *out)
 	if (!strcmp(kind, "hash"))
 		role = "the first launch after which a buffer differs";
 	else if (!strcmp(kind, "fault"))
-		role = "the last launch before it";
+		role = has(v, V_LINE) ? "the launch that faulted" : "the last launch before it";
 	if (has(v, V_LAUNCH))
 		fprintf(out, "  kernel   %s, launch of call %" PRId64 ": %s\n",
 			has(v, V_KERNEL) ? text(v, V_KERNEL) : "(unnamed)", integer(v, V_LAUNCH), role);
@@ -407,6 +424,12 @@ static void print_other(sqlite3_stmt *v, FILE *out)
 	if (has(v, V_WANT))
 		fprintf(out, "  result   recorded %s, here %s\n", text(v, V_WANT), text(v, V_GOT));
 	fprintf(out, "  what     %s\n", text(v, V_NOTE));
+	if (!has(v, V_LINE))
+		return;
+	fprintf(out, "  at       PTX line %" PRId64 ": %s", integer(v, V_LINE), text(v, V_TEXT));
+	if (has(v, V_SOURCE))
+		fprintf(out, " (%s)", text(v, V_SOURCE));
+	fprintf(out, ", block (%s) thread (%s)\n", text(v, V_BLOCK), text(v, V_THREAD));
 }
 
 static sqlite3_stmt *first_row(sqlite3 *db, const char *sql)
@@ -495,7 +518,7 @@ static void print_faults(sqlite3 *db, FILE *out)
 
 	sqlite3_prepare_v2(db,
 			   "SELECT call, func, kernel_name, got, note, grade FROM verdict WHERE kind = "
-			   "'fault' AND pass = 1 ORDER BY id",
+			   "'fault' AND pass = 1 ORDER BY call, id",
 			   -1, &st, NULL);
 	while (st && sqlite3_step(st) == SQLITE_ROW)
 		fprintf(out, "fault: call %" PRId64 " %s: %s%s%s: %s\n", integer(st, 0), text(st, 1),
@@ -537,8 +560,9 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	if (number(db, "SELECT value = '0' FROM meta WHERE key = 'closed'"))
 		fprintf(out, "note: the recording did not end properly; it was replayed up to its end\n");
 	else if (number(db, "SELECT value = '0' FROM meta WHERE key = 'rows_verified'"))
-		fprintf(out, "note: the trace has no hashes of its rows (an earlier cutrace made it): damage to "
-			     "arguments and results would not show\n");
+		fprintf(out,
+			"note: the trace has no hashes of its rows (an earlier cutrace made it): damage to "
+			"arguments and results would not show\n");
 	if (r.in_flight)
 		fprintf(out, "note: %" PRId64 " calls had not returned when the recording ended\n",
 			r.in_flight);
@@ -662,14 +686,15 @@ void report_json(sqlite3 *db, FILE *out)
 		  "SELECT id, pass, process, call, kind, grade, func, launch, kernel_name, allocation, base, "
 		  "bytes, elem_type,"
 		  " elements, differing, beyond, max_ulp, max_abs, max_rel, first, byte_offset, address, "
-		  "live, want, got, note"
-		  " FROM verdict WHERE grade NOT IN ('equal', 'tolerated') ORDER BY pass, id");
+		  "live, want, got, note, line, text, source, block, thread"
+		  " FROM verdict WHERE grade NOT IN ('equal', 'tolerated') ORDER BY pass, call, id");
 	json_rows(db, out, "stores",
 		  "SELECT verdict, how, launch, kernel_name, line, text, source, block, thread, note FROM "
 		  "store ORDER BY id");
 	json_rows(db, out, "faults",
-		  "SELECT call, func, grade, kernel_name, want, got, note FROM verdict WHERE kind = 'fault' "
-		  "AND pass = 1 ORDER BY id");
+		  "SELECT call, func, grade, launch, kernel_name, line, text, source, block, thread, want, "
+		  "got, note FROM "
+		  "verdict WHERE kind = 'fault' AND pass = 1 ORDER BY call, id");
 	json_rows(db, out, "diagnostics",
 		  "SELECT pass, process, call, severity, message FROM diagnostic ORDER BY id");
 	fputs("\n}\n", out);

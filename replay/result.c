@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "replay/engine.h"
+#include "replay/extension_client.h"
 
 #define COMMIT_ROWS 2000
 
@@ -27,14 +28,15 @@ static const char schema[] =
 	 * (the recording had none). launch, kernel: who wrote the bytes last; kernel_name also when the trace
 	 * has no row for it. first: index of the first differing element in the copy; byte_offset: its offset
 	 * in the allocation; address, live: its device address as recorded and here; want, got: its values as
-	 * text. max_ulp NULL: a NaN on one side only. */
+	 * text. max_ulp NULL: a NaN on one side only. line, text, source (of the PTX), block, thread: where a fault was. */
 	"CREATE TABLE IF NOT EXISTS verdict (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" kind TEXT, grade TEXT, func TEXT, launch INTEGER, kernel INTEGER, kernel_name TEXT, allocation "
 	"INTEGER,"
 	" base INTEGER, bytes INTEGER, elem_type TEXT, elements INTEGER, differing INTEGER, beyond INTEGER,"
 	" max_ulp INTEGER, max_abs REAL, max_rel REAL, first INTEGER, byte_offset INTEGER, address INTEGER,"
-	" live INTEGER, want TEXT, got TEXT, note TEXT);"
+	" live INTEGER, want TEXT, got TEXT, note TEXT, line INTEGER, text TEXT, source TEXT, block TEXT, "
+	"thread TEXT);"
 	"CREATE TABLE IF NOT EXISTS diagnostic (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" severity TEXT, message TEXT);"
@@ -123,8 +125,8 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 		return rc;
 	}
 	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
-	r->verdict = prepare(
-		r, "INSERT INTO verdict VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+	r->verdict = prepare(r, "INSERT INTO verdict VALUES "
+				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	r->diagnostic = prepare(r, "INSERT INTO diagnostic VALUES (NULL,?,?,?,?,?)");
 	r->allocation = prepare(r, "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?)");
 	r->count = prepare(r, "INSERT OR REPLACE INTO count VALUES (?,?,?,?)");
@@ -229,6 +231,19 @@ static void bind_difference(sqlite3_stmt *st, const struct verdict *v)
 	sqlite3_bind_int64(st, 21, (sqlite3_int64)v->offset);
 }
 
+static void bind_place(sqlite3_stmt *st, const struct extension_fault *f)
+{
+	char block[48], thread[48];
+
+	snprintf(block, sizeof(block), "%u,%u,%u", f->block[0], f->block[1], f->block[2]);
+	snprintf(thread, sizeof(thread), "%u,%u,%u", f->thread[0], f->thread[1], f->thread[2]);
+	bind_id(st, 27, f->line);
+	bind_text(st, 28, f->text);
+	bind_text(st, 29, f->source);
+	bind_text(st, 30, f->line ? block : NULL);
+	bind_text(st, 31, f->line ? thread : NULL);
+}
+
 void result_verdict(struct result_db *r, const struct verdict *v)
 {
 	sqlite3_stmt *st = r->verdict;
@@ -255,6 +270,8 @@ void result_verdict(struct result_db *r, const struct verdict *v)
 	bind_text(st, 24, v->want);
 	bind_text(st, 25, v->got);
 	bind_text(st, 26, v->note);
+	if (v->fault)
+		bind_place(st, v->fault);
 	step(r, st);
 	if (v->r.beyond)
 		result_flush(r); /* what matters survives a driver that dies */

@@ -20,6 +20,8 @@
 #define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
 
 #define EXIT_RESTART 99 /* of a child: ENGINE_RESTART */
+#define EXIT_FAULTED 98 /* a fault that the recording did not have: the last verdict */
+#define MAX_FAULTS   16 /* of a process; each costs a run from the start */
 
 struct run {
 	struct session *s;
@@ -28,6 +30,10 @@ struct run {
 	const struct blame_request *blame;
 	const char *va_base;
 	FILE *results;
+	bool faulted;    /* the last run ended so */
+	bool one_by_one; /* launches are waited for, so that the one that faults is known */
+	bool give_up;    /* the next fault ends what can be compared */
+	int64_t guess;   /* verdict of a fault whose launch is not known for certain */
 };
 
 /* ---- progress ----------------------------------------------------------- */
@@ -93,6 +99,7 @@ static void write_counts(struct engine *e)
 		{"refused", c->refused},
 		{"launches", c->launches},
 		{"launches_refused", c->launches_refused},
+		{"launches_left_out", c->launches_left_out},
 		{"hashes", c->hashes},
 		{"copies", c->copies},
 		{"captured", c->captured},
@@ -144,7 +151,8 @@ static void set_environment(const struct run *r)
 	if (r->va_base)
 		setenv("CUTRACE_VA_BASE", r->va_base, 1);
 	setenv("CUTRACE_DETERMINISTIC", "1", 0);
-	if (r->blame) /* one launch after the other: the device's launch numbers are then ours */
+	/* The device's launch numbers are then ours, and a fault is met at its launch. */
+	if (r->blame || r->one_by_one)
 		setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
 	unsetenv("LD_AUDIT"); /* a recorder around the replayer is for the replayer, not for what it forks */
 }
@@ -159,6 +167,8 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 	if (r->blame)
 		result_mute(e->out);
 	rc = engine_init(e, r->s->driver_path, d);
+	if (!rc && doubt_load(e, r->s->left_out, r->s->nleft_out))
+		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (rc)
 		return rc;
 	if (!r->blame)
@@ -168,7 +178,7 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 		return rc;
 	if (r->blame)
 		blame_collect(e);
-	else
+	else if (!e->faulted || !e->stop_at_fault)
 		write_counts(e);
 	return 0;
 }
@@ -206,6 +216,8 @@ static int child(const struct run *r)
 	e->process = r->process;
 	e->pass = r->pass;
 	e->blame = r->blame;
+	e->one_by_one = r->one_by_one || r->blame;
+	e->stop_at_fault = !r->blame && !r->give_up;
 	e->results = r->results;
 	if (!r->blame && r->s->show_progress)
 		e->progress = show_progress;
@@ -225,7 +237,7 @@ static int child(const struct run *r)
 	result_close(e->out);
 	/* Without engine_free and exit handlers: the driver's threads may still run. */
 	fflush(NULL);
-	_exit(rc ? REPLAY_COULD_NOT : 0);
+	_exit(rc ? REPLAY_COULD_NOT : e->faulted && e->stop_at_fault ? EXIT_FAULTED : 0);
 }
 
 /* Whether the child came to the end of its process, or said why it could not: counts are its last rows. */
@@ -288,7 +300,111 @@ static int run_process(struct run *r)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	r->s->restart = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_RESTART;
+	r->faulted = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAULTED;
+	if (r->faulted)
+		return 0;
 	return r->s->restart ? ENGINE_RESTART : note_death(r->s, r, status);
+}
+
+/* ---- going on after a fault ---------------------------------------------- */
+
+static int64_t run_sql(sqlite3 *db, const struct run *r, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t value = 0;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, r->process);
+		sqlite3_bind_int64(st, 2, r->pass);
+		if (sqlite3_bind_parameter_count(st) > 2)
+			sqlite3_bind_int64(st, 3, r->guess);
+		if (sqlite3_step(st) == SQLITE_ROW)
+			value = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	return value;
+}
+
+#define NEW_FAULTS "verdict WHERE process = ?1 AND pass = ?2 AND kind = 'fault' AND grade = 'fault'"
+
+/* Of a run that will be repeated only its faults stay. */
+static void forget_run(sqlite3 *db, const struct run *r)
+{
+	run_sql(db, r,
+		"DELETE FROM verdict WHERE process = ?1 AND pass = ?2 AND NOT (kind = 'fault' AND grade = "
+		"'fault')");
+	run_sql(db, r, "DELETE FROM diagnostic WHERE process = ?1 AND pass = ?2");
+	run_sql(db, r, "DELETE FROM allocation WHERE process = ?1 AND pass = ?2");
+	run_sql(db, r, "DELETE FROM count WHERE process = ?1 AND pass = ?2");
+	if (r->results) {
+		rewind(r->results);
+		if (r->pass == 1 && ftruncate(fileno(r->results), 0))
+			rewind(r->results); /* what is written next lies over it */
+	}
+}
+
+/* False: there is no launch to leave out, or enough have been. */
+static bool leave_out(struct session *s, const struct left_out *l)
+{
+	struct left_out *grown;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->nleft_out; i++) {
+		n += s->left_out[i].process == l->process;
+		if (s->left_out[i].launch == l->launch)
+			return false;
+	}
+	if (!l->launch || n >= MAX_FAULTS ||
+	    !(grown = realloc(s->left_out, (s->nleft_out + 1) * sizeof(*grown))))
+		return false;
+	s->left_out = grown;
+	grown[s->nleft_out++] = *l;
+	return true;
+}
+
+/* The context is gone with all that was in it. So the process is replayed again: first with its launches one by one,
+ * which tells the launch that faults for certain, then without that launch. */
+static int begin_again(struct run *r)
+{
+	struct left_out l = {.process = r->process};
+	struct result_db *db;
+	sqlite3 *sql;
+	int rc = result_open(&db, r->s->result_path, false, &r->s->error);
+
+	if (rc)
+		return rc;
+	sql = result_sqlite(db);
+	if (r->one_by_one) {
+		l.launch = (uint64_t)run_sql(sql, r,
+					     "SELECT launch FROM " NEW_FAULTS " ORDER BY id DESC LIMIT 1");
+		l.kernel = (uint64_t)run_sql(sql, r,
+					     "SELECT kernel FROM " NEW_FAULTS " ORDER BY id DESC LIMIT 1");
+		if (r->guess)
+			run_sql(sql, r, "DELETE FROM " NEW_FAULTS " AND id = ?3");
+		r->guess = 0;
+		r->give_up = !leave_out(r->s, &l);
+		if (r->give_up) /* the next run meets it again */
+			run_sql(sql, r,
+				"DELETE FROM verdict WHERE id = (SELECT max(id) FROM " NEW_FAULTS ")");
+	} else {
+		r->guess = run_sql(sql, r, "SELECT max(id) FROM " NEW_FAULTS);
+	}
+	r->one_by_one = true;
+	forget_run(sql, r);
+	result_close(db);
+	return 0;
+}
+
+static int run_to_the_end(struct run *r)
+{
+	int rc = run_process(r);
+
+	while (!rc && r->faulted) {
+		rc = begin_again(r);
+		if (!rc)
+			rc = run_process(r);
+	}
+	return rc;
 }
 
 /* ---- which processes ---------------------------------------------------- */
@@ -434,10 +550,10 @@ static void find_store(struct session *s)
 		"'hash' AND"
 		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
 		"  c.address < base + bytes AND call < c.call)"
-		" WHERE c.kind = 'copy' AND c.grade = 'differs' AND c.pass = 1 ORDER BY c.id LIMIT 1";
+		" WHERE c.kind = 'copy' AND c.grade = 'differs' AND c.pass = 1 ORDER BY c.call, c.id LIMIT 1";
 	static const char hash_only[] =
 		"SELECT process, id, NULL, address, call, launch, elem_type, 1 FROM verdict"
-		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY id LIMIT 1";
+		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY call, id LIMIT 1";
 	struct blame_request b;
 	struct run r = {.s = s, .pass = 1, .blame = &b};
 	struct result_db *db;
@@ -531,7 +647,7 @@ static int replay_all(struct session *s, const struct recorded *rec, unsigned pa
 		struct run r = {
 			.s = s, .process = rec->ids[i], .pass = pass, .va_base = va_base, .results = results};
 
-		rc = run_process(&r);
+		rc = run_to_the_end(&r);
 	}
 	return rc;
 }
@@ -610,5 +726,8 @@ int session_run(struct session *s)
 	if (results)
 		fclose(results);
 	free(rec.ids);
+	free(s->left_out);
+	s->left_out = NULL;
+	s->nleft_out = 0;
 	return rc;
 }

@@ -20,6 +20,7 @@ static void bind_range(struct engine *e, struct binding *b)
 {
 	struct address_range *r = b->device_address ? addresses_find(&e->addresses, b->device_address) : NULL;
 
+	b->doubt = doubt_of(e, r);
 	if (!r)
 		return;
 	if (r->owner)
@@ -197,8 +198,10 @@ static void mirror(struct engine *e, const struct binding *b)
 	const struct address_range *r = addresses_find(&e->addresses, b->address);
 
 	if (r && r->host_visible && b->depth <= 1 && b->height <= 1 &&
-	    b->bytes <= r->bytes - (b->address - r->base))
+	    b->bytes <= r->bytes - (b->address - r->base)) {
 		memcpy((void *)(uintptr_t)(r->live + (b->address - r->base)), b->data, b->bytes);
+		doubt_write(e, b->address, b->bytes, b->kind == BIND_D2H ? b->doubt : 0);
+	}
 }
 
 /* ---- copies described by a struct --------------------------------------- */
@@ -471,11 +474,12 @@ void transfers_abandon(struct engine *e)
 
 /* ---- who wrote what ----------------------------------------------------- */
 
-static void note_write(struct engine *e, const struct call *c, uint64_t address,
+static void note_write(struct engine *e, const struct call *c, uint64_t address, uint64_t bytes,
 		       const struct address_range *src)
 {
 	struct address_range *r = addresses_find(&e->addresses, address);
 
+	doubt_write(e, address, bytes, src ? doubt_of(e, src) : 0);
 	if (!r)
 		return;
 	r->writer_call = c->rec->id;
@@ -484,17 +488,54 @@ static void note_write(struct engine *e, const struct call *c, uint64_t address,
 		memcpy(r->elem_type, src->elem_type, sizeof(r->elem_type));
 }
 
+static bool is_device_pointer(const struct api_func *f, unsigned p)
+{
+	return p < f->nparams && api_types[f->params[p].type].kind == API_KIND_DEVPTR;
+}
+
+/* Bytes of a linear copy or fill; 0 when they are not told by one number. */
+static uint64_t linear_bytes(const struct call *c)
+{
+	int count = call_param_index(c->f, "ByteCount"), n = call_param_index(c->f, "N");
+	const char *fill = strstr(c->f->base, "MemsetD");
+
+	if (count >= 0)
+		return c->rec->args[count];
+	if (!fill || n < 0 || strstr(fill, "2D"))
+		return 0;
+	return c->rec->args[n] * (!strncmp(fill + 7, "32", 2) ? 4 : !strncmp(fill + 7, "16", 2) ? 2 : 1);
+}
+
+/* From device to device. cuMemcpyPeer has a context between its addresses. */
+static void note_copy(struct engine *e, const struct call *c)
+{
+	unsigned p = is_device_pointer(c->f, 1) ? 1 : 2;
+	const struct address_range *src =
+		is_device_pointer(c->f, p) ? addresses_find(&e->addresses, c->rec->args[p]) : NULL;
+
+	note_write(e, c, c->rec->args[0], linear_bytes(c), src);
+	if (!src)
+		doubt_unknown(e, c);
+}
+
 void transfers_note_writes(struct engine *e, const struct call *c)
 {
 	bool copy = !strncmp(c->f->base, "cuMemcpy", 8), fill = !strncmp(c->f->base, "cuMemset", 8);
 
-	for (unsigned i = 0; i < c->nbindings; i++)
-		if (c->bindings[i].kind == BIND_H2D && c->bindings[i].device_address)
-			note_write(e, c, c->bindings[i].device_address, NULL);
-	if (c->nbindings || (!copy && !fill) || !c->f->nparams ||
-	    api_types[c->f->params[0].type].kind != API_KIND_DEVPTR)
+	for (unsigned i = 0; i < c->nbindings; i++) {
+		const struct binding *b = &c->bindings[i];
+
+		if (b->kind == BIND_H2D && b->device_address)
+			note_write(e, c, b->device_address, b->pitch ? 0 : b->bytes, NULL);
+	}
+	if (c->nbindings || (!copy && !fill))
 		return;
-	note_write(e, c, c->rec->args[0], copy ? addresses_find(&e->addresses, c->rec->args[1]) : NULL);
+	if (!is_device_pointer(c->f, 0))
+		doubt_unknown(e, c);
+	else if (copy)
+		note_copy(e, c);
+	else
+		note_write(e, c, c->rec->args[0], linear_bytes(c), NULL);
 }
 
 /* ---- what the device could see change without a call -------------------- */

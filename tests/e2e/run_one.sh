@@ -224,15 +224,18 @@ step_inject()
 		cat "$work/inject.out" >&2
 		fail "the report does not name the kernel $kernel"
 	}
-	[ "$store" != - ] || return 0
-	line=$(line_of "$store")
+	line=$(line_of "${store#!}")
 	[ -n "$line" ] || fail "no instruction $store in $kernel"
-	grep -q "stored.*$kernel, PTX line $line:" "$work/inject.out" || {
+	place="stored.*$kernel, PTX line $line:" key="stores[0].line"
+	case $store in
+	!*) place="^  at  *PTX line $line:" key="differences[0].line" ;;
+	esac
+	grep -q "$place" "$work/inject.out" || {
 		cat "$work/inject.out" >&2
-		fail "the report does not name PTX line $line as the store"
+		fail "the report does not name PTX line $line"
 	}
 	expect 1 "$work/inject.json" "$cutrace" replay --json --device interp --inject "$kernel:$line_injected:$bit" "$trace"
-	first="$(json "$work/inject.json" '$.differences[0].kernel_name') $(json "$work/inject.json" '$.stores[0].line')"
+	first="$(json "$work/inject.json" '$.differences[0].kernel_name') $(json "$work/inject.json" "\$.$key")"
 	[ "$first" = "$kernel $line" ] || fail "the JSON report names $first, not $kernel $line"
 }
 
