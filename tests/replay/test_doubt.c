@@ -3,62 +3,7 @@
  * When a replay must not say "match", and traces that say what can't be true. On the fake driver of
  * fake_cuda.c; what is asserted is its log and the result database.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "replay/replay.h"
-#include "trace_builder.h"
-
-#define R    UINT64_C(0x200000000000) /* what the fake driver gives first */
-#define HOST UINT64_C(0x7ffe00001000)
-
-static char dir[64], trace_path[128], log_path[128], result_path[128];
-static struct builder b;
-
-static void make_context(uint64_t ctx)
-{
-	builder_out(&b, 0, ctx);
-	CALL(&b, "cuCtxCreate_v2", HOST, 0, 0);
-}
-
-static void open_trace(void)
-{
-	builder_open(&b, trace_path);
-	CALL(&b, "cuInit", 0);
-	make_context(0x1000);
-}
-
-static void allocate(uint64_t base, uint64_t bytes)
-{
-	uint64_t call;
-
-	builder_out(&b, 0, base);
-	call = CALL(&b, "cuMemAlloc_v2", HOST, bytes);
-	builder_allocation(&b, call, base, bytes);
-}
-
-static void upload(uint64_t dst, const void *data, size_t bytes)
-{
-	uint64_t call = CALL(&b, "cuMemcpyHtoD_v2", dst, HOST, bytes);
-
-	builder_payload(&b, call, 1, "h2d", HOST, dst, data, bytes);
-}
-
-static void download(uint64_t src, const void *data, size_t bytes)
-{
-	uint64_t call = CALL(&b, "cuMemcpyDtoH_v2", HOST, src, bytes);
-
-	builder_payload(&b, call, 0, "d2h", HOST, src, data, bytes);
-}
+#include "fake.h"
 
 static void download_on(uint64_t stream, uint64_t src, const void *data, size_t bytes)
 {
@@ -67,60 +12,10 @@ static void download_on(uint64_t stream, uint64_t src, const void *data, size_t 
 	builder_payload(&b, call, 0, "d2h", HOST, src, data, bytes);
 }
 
-static int replay(void)
+static int close_and_replay(void)
 {
-	struct replay_options o = {
-		.trace_path = trace_path, .driver = FAKE_PATH, .result_path = result_path, .quiet = true};
-
 	builder_close(&b);
-	unlink(log_path);
-	return replay_run(&o);
-}
-
-/* First value of a query over the result database, as text. */
-static const char *result(const char *sql)
-{
-	static char value[1024];
-	sqlite3 *db;
-	sqlite3_stmt *st;
-
-	assert_int_equal(sqlite3_open_v2(result_path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-	snprintf(value, sizeof(value), "%s",
-		 sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0)
-			 ? (const char *)sqlite3_column_text(st, 0)
-			 : "");
-	sqlite3_finalize(st);
-	sqlite3_close(db);
-	return value;
-}
-
-static void assert_logged(const char *line, unsigned times)
-{
-	static char text[65536];
-	FILE *f = fopen(log_path, "r");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	unsigned found = 0;
-
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	for (const char *p = text; (p = strstr(p, line)); p += strlen(line))
-		found++;
-	if (found != times)
-		fail_msg("'%s' occurs %u times, not %u, in:\n%s", line, found, times, text);
-}
-
-static int setup(void **state)
-{
-	static const char *const variables[] = {"FAKE_EXIT", "FAKE_NO_COPY", "FAKE_SYNC_FAILS", "FAKE_VMM",
-						"FAKE_BASE"};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		unsetenv(variables[i]);
-	return 0;
+	return replay();
 }
 
 /* ---- tests -------------------------------------------------------------- */
@@ -135,13 +30,13 @@ static void test_driver_exits(void **state)
 		open_trace();
 		CALL(&b, "cuCtxSynchronize", 0);
 		setenv("FAKE_EXIT", statuses[i], 1);
-		assert_int_equal(replay(), REPLAY_COULD_NOT);
+		assert_int_equal(close_and_replay(), REPLAY_COULD_NOT);
 		assert_string_equal(result("SELECT count(*) FROM diagnostic WHERE severity = 'fatal'"), "1");
 	}
 	unsetenv("FAKE_EXIT");
 	open_trace();
 	CALL(&b, "cuCtxSynchronize", 0);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 }
 
 /* The recorded bytes are zeros, as a buffer is that nobody filled. */
@@ -159,7 +54,7 @@ static void test_failed_download_of_zeros(void **state)
 		else
 			download(R, zeros, 16);
 		setenv("FAKE_NO_COPY", "1", 1);
-		assert_int_equal(replay(), REPLAY_COULD_NOT);
+		assert_int_equal(close_and_replay(), REPLAY_COULD_NOT);
 		assert_string_equal(result("SELECT grade || ' ' || note FROM verdict"),
 				    "unverified CUDA_ERROR_INVALID_VALUE");
 	}
@@ -173,7 +68,7 @@ static void test_refused_download_of_zeros(void **state)
 	open_trace();
 	allocate(R, 16);
 	download_on(0x4000, R, zeros, 16); /* a stream that nothing made */
-	assert_int_equal(replay(), REPLAY_COULD_NOT);
+	assert_int_equal(close_and_replay(), REPLAY_COULD_NOT);
 	assert_string_equal(result("SELECT group_concat(DISTINCT grade) FROM verdict"), "unverified");
 	assert_logged("cuMemcpyDtoHAsync", 0);
 }
@@ -187,7 +82,7 @@ static void test_wait_for_download_fails(void **state)
 	allocate(R, 16);
 	download_on(0, R, zeros, 16); /* nothing recorded waits for it */
 	setenv("FAKE_SYNC_FAILS", "1", 1);
-	assert_int_equal(replay(), REPLAY_COULD_NOT);
+	assert_int_equal(close_and_replay(), REPLAY_COULD_NOT);
 	assert_string_equal(result("SELECT grade FROM verdict"), "unverified");
 }
 
@@ -201,14 +96,14 @@ static void test_default_streams_of_two_contexts(void **state)
 	allocate(R, 16);
 	upload(R, one, 16);
 	download_on(0, R, one, 16);
-	make_context(0x1100);
+	make_context(0x1100, 0);
 	allocate(R + 512, 16);
 	upload(R + 512, two, 16);
 	download_on(0, R + 512, two, 16);
 	CALL(&b, "cuStreamSynchronize", 0);
 	CALL(&b, "cuCtxSetCurrent", 0x1000);
 	CALL(&b, "cuStreamSynchronize", 0);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 	assert_string_equal(result("SELECT group_concat(call || ' ' || grade) FROM (SELECT * FROM verdict "
 				   "ORDER BY id)"),
 			    "9 equal,5 equal");
@@ -229,7 +124,7 @@ static void test_free_of_unknown_address(void **state)
 			CALL(&b, "cuMemFree_v2", strange[i]);
 			download(R, data, 16);
 			setenv("FAKE_VMM", vmm ? "1" : "0", 1);
-			assert_int_equal(replay(), REPLAY_MATCH);
+			assert_int_equal(close_and_replay(), REPLAY_MATCH);
 			assert_logged("cuMemFree", 0);
 			assert_logged("cuMemUnmap", 0);
 			assert_string_equal(
@@ -274,7 +169,7 @@ static void test_payload_of_another_shape(void **state)
 	builder_memory(&b, p.call, 0, HOST, &m, sizeof(m));
 	assert_int_equal(trace_writer_buffer(b.w, data, sizeof(data), &p.buffer), 0);
 	assert_int_equal(trace_writer_payload(b.w, &p), 0);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 	assert_string_equal(result("SELECT grade || ' ' || bytes FROM verdict"), "equal 1024");
 }
 
@@ -304,7 +199,7 @@ static void test_captured_copies_end_with_their_graph(void **state)
 				CALL(&b, "cuGraphExecDestroy", exec);
 		}
 		CALL(&b, "cuStreamSynchronize", stream);
-		assert_int_equal(replay(), REPLAY_MATCH);
+		assert_int_equal(close_and_replay(), REPLAY_MATCH);
 		assert_logged("cuGraphLaunch of 1", 3);
 		assert_string_equal(result("SELECT n FROM count WHERE what = 'captured'"), "3");
 		assert_string_equal(result("SELECT n FROM count WHERE what = 'captured_alive'"),
@@ -334,17 +229,17 @@ static void test_default_streams_of_threads(void **state)
 	CALL(&b, "cuCtxSetCurrent", 0x1000);
 	upload_per_thread(R, data, 16);
 	upload_per_thread(R, data, 16);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 	assert_logged("cuStreamCreate 0", 2);
 
 	open_trace();
 	allocate(R, 16);
 	upload_per_thread(R, data, 16);
 	CALL(&b, "cuCtxDestroy_v2", 0x1000);
-	make_context(0x1000);
+	make_context(0x1000, 0);
 	allocate(R, 16);
 	upload_per_thread(R, data, 16);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 	assert_logged("cuStreamCreate 0", 2);
 }
 
@@ -390,7 +285,7 @@ static void test_array_of_handles(void **state)
 	record_graph_nodes(3, 3);
 	CALL(&b, "cuGraphDestroyNode", 0x6002);
 	CALL(&b, "cuGraphDestroyNode", 0x6000);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 	assert_logged("cuGraphDestroyNode a002", 1);
 	assert_logged("cuGraphDestroyNode a000", 1);
 }
@@ -400,39 +295,24 @@ static void test_more_answers_than_room(void **state)
 {
 	(void)state;
 	record_graph_nodes(1, 1 << 14);
-	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_driver_exits, setup),
-		cmocka_unit_test_setup(test_failed_download_of_zeros, setup),
-		cmocka_unit_test_setup(test_refused_download_of_zeros, setup),
-		cmocka_unit_test_setup(test_wait_for_download_fails, setup),
-		cmocka_unit_test_setup(test_default_streams_of_two_contexts, setup),
-		cmocka_unit_test_setup(test_free_of_unknown_address, setup),
-		cmocka_unit_test_setup(test_payload_of_another_shape, setup),
-		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, setup),
-		cmocka_unit_test_setup(test_default_streams_of_threads, setup),
-		cmocka_unit_test_setup(test_array_of_handles, setup),
-		cmocka_unit_test_setup(test_more_answers_than_room, setup),
+		cmocka_unit_test_setup(test_driver_exits, fake_setup),
+		cmocka_unit_test_setup(test_failed_download_of_zeros, fake_setup),
+		cmocka_unit_test_setup(test_refused_download_of_zeros, fake_setup),
+		cmocka_unit_test_setup(test_wait_for_download_fails, fake_setup),
+		cmocka_unit_test_setup(test_default_streams_of_two_contexts, fake_setup),
+		cmocka_unit_test_setup(test_free_of_unknown_address, fake_setup),
+		cmocka_unit_test_setup(test_payload_of_another_shape, fake_setup),
+		cmocka_unit_test_setup(test_captured_copies_end_with_their_graph, fake_setup),
+		cmocka_unit_test_setup(test_default_streams_of_threads, fake_setup),
+		cmocka_unit_test_setup(test_array_of_handles, fake_setup),
+		cmocka_unit_test_setup(test_more_answers_than_room, fake_setup),
 	};
-	int rc;
 
-	snprintf(dir, sizeof(dir), "/tmp/cutrace-test-doubt-XXXXXX");
-	if (!mkdtemp(dir))
-		return 1;
-	snprintf(trace_path, sizeof(trace_path), "%s/trace", dir);
-	snprintf(log_path, sizeof(log_path), "%s/log", dir);
-	snprintf(result_path, sizeof(result_path), "%s/result.db", dir);
-	setenv("FAKE_LOG", log_path, 1);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!rc) {
-		char command[128];
-
-		snprintf(command, sizeof(command), "rm -r '%s'", dir);
-		rc = system(command) != 0;
-	}
-	return rc;
+	return fake_begin() ? scene_end(cmocka_run_group_tests(tests, NULL, NULL)) : 1;
 }

@@ -4,28 +4,11 @@
  * stored a wrong element, refused addresses, recorded addresses by virtual memory management, variables,
  * faults.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "replay/replay.h"
-#include "trace_builder.h"
+#include "scene.h"
 
 /* Where no allocator of ours would put something by itself. */
-#define R        UINT64_C(0x310000a00200)
-#define GLOBAL   UINT64_C(0x320000000100)
-#define CTX      0x1000
-#define MODULE   0x2000
-#define FUNCTION 0x3000
-#define HOST     UINT64_C(0x7ffe00001000)
+#define R      UINT64_C(0x310000a00200)
+#define GLOBAL UINT64_C(0x320000000100)
 
 static const char ptx[] = ".version 7.0\n"
 			  ".target sm_50\n"
@@ -85,8 +68,6 @@ static const char ptx[] = ".version 7.0\n"
 			  "	ret;\n"
 			  "}\n";
 
-static char dir[64], trace_path[128], result_path[128];
-static struct builder b;
 static uint64_t kernel;
 
 /* Line (from 1) of the n-th occurrence of text. */
@@ -143,11 +124,6 @@ static const struct {
 	   .elem_type = "u64"}}},
 };
 
-static void name_memory(uint64_t call, unsigned param, const char *name)
-{
-	builder_memory(&b, call, param, HOST, name, strlen(name) + 1);
-}
-
 static void start(unsigned which)
 {
 	struct trace_kernel_param params[2];
@@ -172,29 +148,6 @@ static void start(unsigned which)
 	name_memory(call, 2, kernels[which].name);
 }
 
-static void allocate(uint64_t base, uint64_t bytes)
-{
-	uint64_t call;
-
-	builder_out(&b, 0, base);
-	call = CALL(&b, "cuMemAlloc_v2", HOST, bytes);
-	builder_allocation(&b, call, base, bytes);
-}
-
-static void upload(uint64_t dst, const void *data, size_t bytes)
-{
-	uint64_t call = CALL(&b, "cuMemcpyHtoD_v2", dst, HOST, bytes);
-
-	builder_payload(&b, call, 1, "h2d", HOST, dst, data, bytes);
-}
-
-static void download(uint64_t src, const void *data, size_t bytes)
-{
-	uint64_t call = CALL(&b, "cuMemcpyDtoH_v2", HOST, src, bytes);
-
-	builder_payload(&b, call, 0, "d2h", HOST, src, data, bytes);
-}
-
 static uint64_t launch(const void *params, size_t bytes)
 {
 	uint64_t call = CALL(&b, "cuLaunchKernel", FUNCTION, 1, 1, 1, 8, 1, 1, 0, 0, HOST, 0);
@@ -215,24 +168,6 @@ static int replay_with(struct replay_options o)
 static int replay(void)
 {
 	return replay_with((struct replay_options){0});
-}
-
-static const char *result(const char *sql)
-{
-	static char value[1024];
-	sqlite3 *db;
-	sqlite3_stmt *st;
-
-	assert_int_equal(sqlite3_open_v2(result_path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-	snprintf(value, sizeof(value), "%s",
-		 sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0)
-			 ? (const char *)sqlite3_column_text(st, 0)
-			 : "");
-	sqlite3_finalize(st);
-	sqlite3_close(db);
-	return value;
 }
 
 static int setup(void **state)
@@ -460,20 +395,7 @@ int main(void)
 		cmocka_unit_test_setup(test_faults, setup),
 		cmocka_unit_test_setup(test_unknown_device, setup),
 	};
-	int rc;
 
-	snprintf(dir, sizeof(dir), "/tmp/cutrace-test-on-core-XXXXXX");
-	if (!mkdtemp(dir))
-		return 1;
-	snprintf(trace_path, sizeof(trace_path), "%s/trace", dir);
-	snprintf(result_path, sizeof(result_path), "%s/result.db", dir);
 	setenv("CUTRACE_REPLAY_LIBDIR", LIBDIR, 1);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	if (!rc) {
-		char command[128];
-
-		snprintf(command, sizeof(command), "rm -r '%s'", dir);
-		rc = system(command) != 0;
-	}
-	return rc;
+	return scene_begin() ? scene_end(cmocka_run_group_tests(tests, NULL, NULL)) : 1;
 }
