@@ -22,11 +22,6 @@ struct analysis {
 
 static const struct effects *analyse(struct ptx_module *m, uint32_t index, uint32_t depth);
 
-/* What memory an operation touches: its address operands (index + 1; 0 = none). */
-struct memory_effect {
-	uint8_t op, read, write;
-	bool atomic;
-};
 static const struct memory_effect memory_effects[] = {
 	{PTX_OP_LD, 1, 0, false},
 	{PTX_OP_LDU, 1, 0, false},
@@ -49,7 +44,7 @@ static const struct memory_effect memory_effects[] = {
 };
 
 /* Operations that write memory of which no operand is the address: surfaces, memory behind a tensor map. */
-static bool writes_elsewhere(const struct ptx_inst *i)
+bool memory_written_elsewhere(const struct ptx_inst *i)
 {
 	bool to_global = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_GENERIC;
 	return i->op == PTX_OP_SUST || i->op == PTX_OP_SURED || i->op == PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR ||
@@ -64,7 +59,7 @@ static bool reads_elsewhere(const struct ptx_inst *i)
 	       i->op == PTX_OP_CP_ASYNC_BULK_TENSOR || i->op == PTX_OP_CP_REDUCE_ASYNC_BULK_TENSOR;
 }
 
-static const struct memory_effect *effect_of(const struct ptx_inst *i)
+const struct memory_effect *memory_effect_of(const struct ptx_inst *i)
 {
 	for (size_t k = 0; k < sizeof(memory_effects) / sizeof(memory_effects[0]); k++)
 		if (memory_effects[k].op == i->op)
@@ -151,7 +146,7 @@ static void find_strong(struct analysis *a)
 			a->p.strong |= ORIGIN_PARAM(k);
 	for (uint32_t n = 0; n < a->f->ninsts; n++) {
 		const struct ptx_inst *i = &a->f->insts[n];
-		const struct memory_effect *e = effect_of(i);
+		const struct memory_effect *e = memory_effect_of(i);
 		if (i->op == PTX_OP_CVTA)
 			a->p.strong |= only_param(operand_origin(&a->p, &i->src[0]));
 		if (i->op == PTX_OP_CALL)
@@ -287,12 +282,12 @@ static void note_all(struct analysis *a)
 {
 	for (uint32_t n = 0; n < a->f->ninsts; n++) {
 		const struct ptx_inst *i = &a->f->insts[n];
-		const struct memory_effect *e = effect_of(i);
+		const struct memory_effect *e = memory_effect_of(i);
 		if (e)
 			note_memory(a, i, e);
 		else if (i->op == PTX_OP_CALL)
 			note_call(a, i);
-		a->now.writes_unknown |= writes_elsewhere(i);
+		a->now.writes_unknown |= memory_written_elsewhere(i);
 		a->now.reads_unknown |= reads_elsewhere(i);
 	}
 	a->now.pointers |= a->p.strong;

@@ -323,6 +323,20 @@ static void solve_call(struct provenance *p, const struct ptx_inst *i)
 	}
 }
 
+/* x >> k << k rounds an address down; any other shift makes a number of it. */
+static void solve_round_down(struct provenance *p, const struct ptx_inst *i)
+{
+	const struct ptx_operand *x = &i->src[0], *k = &i->src[1];
+	uint32_t def = x->kind == PTX_OPND_VALUE ? p->f->values[x->index].def : PTX_NONE;
+	if (def == PTX_NONE || k->kind != PTX_OPND_IMM)
+		return;
+	const struct ptx_inst *right = &p->f->insts[def];
+	if (right->op == PTX_OP_SHR && right->src[1].kind == PTX_OPND_IMM && right->src[1].imm == k->imm) {
+		uint64_t origin = operand_origin(p, &right->src[0]);
+		set_result(p, i, origin, origin & ORIGIN_LOCAL ? PLACE_ANY : PLACE_UNSET);
+	}
+}
+
 static void solve_inst(struct provenance *p, const struct ptx_inst *i)
 {
 	bool is_float = ptx_type_is_float(i->type);
@@ -369,6 +383,7 @@ static void solve_inst(struct provenance *p, const struct ptx_inst *i)
 	case PTX_OP_NOT:
 	case PTX_OP_SHFL:
 	case PTX_OP_MAPA: solve_union(p, i, 0, 1); break;
+	case PTX_OP_SHL: solve_round_down(p, i); break;
 	case PTX_OP_ALLOCA: set_result(p, i, ORIGIN_LOCAL, PLACE_ANY); break;
 	case PTX_OP_ATOM:
 		if (may_hold_pointer(i))

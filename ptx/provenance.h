@@ -50,6 +50,15 @@ struct provenance {
 #define PLACE_UNSET INT64_MIN
 #define PLACE_ANY   (INT64_MIN + 1)
 
+/* access.c. What memory an operation touches: its address operands (index + 1; 0 = none), or NULL. */
+struct memory_effect {
+	uint8_t op, read, write;
+	bool atomic;
+};
+const struct memory_effect *memory_effect_of(const struct ptx_inst *i);
+/* It writes memory of which no operand is the address: surfaces, memory behind a tensor map. */
+bool memory_written_elsewhere(const struct ptx_inst *i);
+
 int provenance_init(struct provenance *p, struct ptx_module *m, struct ptx_func *f);
 void provenance_free(struct provenance *p);
 /* 0 when a fixed point was reached, CUTRACE_ENOTSUP when that takes too long. */

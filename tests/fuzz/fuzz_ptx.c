@@ -4,7 +4,7 @@
  * and analysed. A good corpus to start from is tests/ptx/seed.ptx. */
 #include <stdlib.h>
 
-#include "ptx/ir.h"
+#include "tests/ptx/all_analyses.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		if (ptx_func_verify(m, f, &d))
 			abort();
 		ptx_func_analyse(m, f);
+		all_analyses(m, f);
 	}
 	ptx_module_free(m);
 	return 0;

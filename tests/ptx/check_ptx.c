@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_ptx [--dump] [--access] [--time] [--quiet] FILE...: parses, builds, verifies and analyses
- * every function of PTX files. Prints what fails with its caret; exits 1 if
+ * check_ptx [--dump] [--access] [--time] [--analyses] [--quiet] FILE...: parses, builds, verifies and analyses
+ * every function of PTX files; --time: without verifying and analysing, --analyses: with these analyses timed. Prints what fails with its caret; exits 1 if
  * anything does. Used by the corpus test, and handy by hand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "ptx/ir.h"
+#include "all_analyses.h"
 
 static struct {
-	bool dump, access, time, quiet;
+	bool dump, access, time, analyses, quiet;
 	unsigned long modules, functions, instructions, failures;
-	double seconds;
+	double seconds, analysis_seconds;
+	long facts;
 	size_t bytes;
 } totals;
 
@@ -75,6 +76,13 @@ static void check_function(struct ptx_module *m, struct ptx_func *f)
 		else if (totals.access)
 			print_access(f);
 	}
+	if (!totals.time || totals.analyses) {
+		double start = now();
+		long facts = all_analyses(m, f);
+		totals.analysis_seconds += now() - start;
+		totals.facts += facts;
+		totals.failures += facts < 0;
+	}
 	if (totals.dump)
 		ptx_func_dump(m, f, stdout);
 }
@@ -111,6 +119,7 @@ int main(int argc, char **argv)
 		totals.dump |= !strcmp(argv[i], "--dump");
 		totals.access |= !strcmp(argv[i], "--access");
 		totals.time |= !strcmp(argv[i], "--time");
+		totals.analyses |= !strcmp(argv[i], "--analyses");
 		totals.quiet |= !strcmp(argv[i], "--quiet");
 		if (argv[i][0] != '-')
 			check_file(argv[i]);
@@ -120,5 +129,7 @@ int main(int argc, char **argv)
 	if (totals.time)
 		printf("%.1f MB in %.3f s: %.1f MB/s\n", (double)totals.bytes * 1e-6, totals.seconds,
 		       (double)totals.bytes * 1e-6 / totals.seconds);
+	if (totals.analyses)
+		printf("analyses %.3f s, %ld facts\n", totals.analysis_seconds, totals.facts);
 	return totals.failures != 0;
 }

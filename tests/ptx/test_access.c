@@ -146,6 +146,58 @@ static const struct {
 	 "pr:none", false, false},
 	{"declared pointer", KERNEL(".param .u64 .ptr .global .align 4 a", "mov.u32 r1, 1;"), "p:none", false,
 	 false},
+	{"rounded down by and",
+	 KERNEL(".param .u64 a", LOAD_A "add.u64 d2, d1, 15; and.b64 d3, d2, -16; st.global.f32 [d3], f1;"),
+	 "pw:f32", false, false},
+	{"rounded down by shifts",
+	 KERNEL(".param .u64 a", LOAD_A "shr.u64 d2, d1, 4; shl.b64 d3, d2, 4; st.global.f32 [d3], f1;"),
+	 "pw:f32", false, false},
+	{"index by shift is no pointer",
+	 KERNEL(".param .u64 a, .param .u64 n",
+		LOAD_A "ld.param.u64 d2, [n]; cvta.to.global.u64 d3, d1; shl.b64 d4, d2, 3; "
+		       "add.s64 d5, d3, d4; ld.global.f64 d6, [d5];"),
+	 "pr:f64 -", false, false},
+	{"mad with 64-bit index",
+	 KERNEL(".param .u64 a, .param .u64 n",
+		LOAD_A "ld.param.u64 d2, [n]; cvta.to.global.u64 d3, d1; "
+		       "mad.lo.s64 d4, d2, 12, d3; st.global.v2.f32 [d4], {f1, f2};"),
+	 "pw:f32 -", false, false},
+	{"pointer carried round a loop",
+	 KERNEL(".param .u64 a, .param .u64 b", LOAD_AB
+		"L: ld.global.f32 f1, [d1]; st.global.f32 [d2], f1; add.s64 d1, d1, 4; add.s64 d2, d2, 4; "
+		"setp.lt.u32 p1, r1, 3; @p1 bra L;"),
+	 "pr:f32 pw:f32", false, false},
+	{"exchanged in a loop",
+	 KERNEL(".param .u64 a, .param .u64 b", LOAD_AB "L: ld.global.f32 f1, [d1]; st.global.f32 [d2], f1; "
+							"mov.u64 d3, d1; mov.u64 d1, d2; mov.u64 d2, d3; "
+							"setp.lt.u32 p1, r1, 3; @p1 bra L;"),
+	 "prw:f32 prw:f32", false, false},
+	{"two pointers in a struct",
+	 KERNEL(".param .align 8 .b8 a[24]",
+		"ld.param.v2.u64 {d1, d2}, [a]; ld.global.f32 f1, [d1]; st.global.f32 [d2], f1;"),
+	 "prw:f32", false, false},
+	{"struct indexed by address",
+	 KERNEL(".param .align 8 .b8 a[64], .param .u64 b",
+		"mov.b64 d1, a; mul.wide.u32 d2, r1, 8; add.s64 d3, d1, d2; ld.param.u64 d4, [d3]; "
+		"st.global.s32 [d4], r1;"),
+	 "pw:s32 -", false, false},
+	{"dynamic place on the stack",
+	 KERNEL(".param .u64 a, .param .u64 b", LOAD_AB
+		"mov.u64 d3, depot; st.local.u64 [d3], d1; st.local.u64 [d3+8], d2; mul.wide.u32 d4, r1, 8; "
+		"add.u64 d5, d3, d4; ld.local.u64 d6, [d5]; st.global.u8 [d6], r1;"),
+	 "pw:u8 pw:u8", false, false},
+	{"warp exchange of pointers",
+	 KERNEL(".param .u64 a", LOAD_A
+		"mov.b64 {r1, r2}, d1; shfl.sync.idx.b32 r3, r1, 0, 31, -1; shfl.sync.idx.b32 r4, r2, 0, "
+		"31, -1; mov.b64 d2, {r3, r4}; st.global.u32 [d2], r5;"),
+	 "pw:u32", false, false},
+	{"null test is no access",
+	 KERNEL(".param .u64 a", LOAD_A "setp.eq.s64 p1, d1, 0; @p1 mov.u32 r1, 1;"), "-", false, false},
+	{"difference of pointers is a number",
+	 KERNEL(".param .u64 a, .param .u64 b, .param .u64 c", LOAD_AB
+		"sub.s64 d3, d1, d2; ld.param.u64 d4, [c]; cvta.to.global.u64 d5, d4; add.s64 d6, d5, d3; "
+		"st.global.u32 [d6], r1;"),
+	 "- - pw:u32", false, false},
 	{"surface", KERNEL(".param .u64 a", LOAD_A "sust.b.1d.b32.trap [d1, {r1}], {r2};"), "-", true, false},
 };
 

@@ -6,6 +6,8 @@
 
 #include "fixture.h"
 
+#include "all_analyses.h"
+
 #define HEAD ".version 8.3\n.target sm_90\n.address_size 64\n"
 
 enum { TIME_LIMIT_S = 20 };
@@ -39,6 +41,7 @@ static unsigned exercise(const char *text, size_t bytes)
 			print_error("%s: %s\n", d.where, d.what);
 		assert_int_equal(d.code, 0);
 		assert_int_equal(ptx_func_analyse(m, f), 0);
+		assert_true(all_analyses(m, f) >= 0);
 	}
 	ptx_module_free(m);
 	return built;
@@ -71,7 +74,7 @@ static void unreasonable_requests(void **state)
 		"T: .branchtargets ; brx.idx r, T;",
 		"bra .;",
 		"@",
-		
+
 		".loc",
 		".loc 1 2",
 		"call",
