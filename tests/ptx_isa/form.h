@@ -61,6 +61,7 @@ struct form {
 	group_ref gref;
 	input_fill fill;
 	unsigned ntuples;   /* with fill: how many (a multiple of the block size); else 0 */
+	unsigned most;      /* at most so many generated tuples; 0 = as many as values_count says */
 	const char *decl;   /* text before the kernel: functions, variables */
 	unsigned block;     /* threads of a block; 0 = 32 */
 	unsigned dims[6];   /* block x y z, grid x y z of one launch that gref judges as a whole; or zeros */
@@ -71,6 +72,7 @@ struct form {
 	const void *arg;       /* for the reference */
 	long k[6];
 	const struct int_type *type;
+	enum form_result { FORM_NOT_RUN, FORM_PASSED, FORM_FAILED, FORM_REFUSED } result;
 };
 
 struct suite {
@@ -141,5 +143,7 @@ void forms_tiny(struct suite *s);
 void forms_more(struct suite *s);
 void forms_launch(struct suite *s);
 void forms_blackwell(struct suite *s);
+void forms_access(struct suite *s);
+void forms_wide_access(struct suite *s);
 
 #endif

@@ -68,8 +68,10 @@ static void ref_atom_float(const struct form *f, const uint64_t *in, struct want
 	*out = sum;
 }
 
-enum space { GLOBAL, GENERIC, SHARED };
-static const char *const space_names[] = {".global", "", ".shared"};
+enum space { GLOBAL, GENERIC, SHARED, CLUSTER };
+static const char *const space_names[] = {".global", "", ".shared", ".shared::cluster"};
+/* Semantics and scope of what is added next: they change nothing for one thread. */
+static const char *order = "";
 
 /* Puts the value into the thread's cell, does the operation on it, reads the cell. %X are cells, `cell` the
  * address. */
@@ -80,6 +82,7 @@ static char *cell_text(enum space sp, const char *type, const char *value, const
 		/* the thread's first output cell is its own piece of global memory */
 		"mov.b64 cell, outp;",
 		"cvta.global.u64 cell, outp;",
+		"mov.u32 t, %tid.x; mov.u64 cell, shcells; mul.wide.u32 w, t, 8; add.u64 cell, cell, w;",
 		"mov.u32 t, %tid.x; mov.u64 cell, shcells; mul.wide.u32 w, t, 8; add.u64 cell, cell, w;",
 	};
 
@@ -103,22 +106,27 @@ static struct form *add_cell(struct suite *s, enum space sp, bool is_red, bool c
 
 	if (is_red)
 		memmove(sig, sig + 1, sizeof(sig) - 1);
-	operands =
-		is_red ? text_of("red%s.%s [cell], %%2;", space_names[sp], insn)
-		       : text_of("atom%s.%s %%0, [cell], %%3%s;", space_names[sp], insn, cas ? ", %4" : "");
+	operands = is_red ? text_of("red%s%s.%s [cell], %%2;", order, space_names[sp], insn)
+			  : text_of("atom%s%s.%s %%0, [cell], %%3%s;", order, space_names[sp], insn,
+				    cas ? ", %4" : "");
 	text = cell_text(sp, bit_type(bits), first == 1 ? "%1" : "%2", operands, is_red ? "%0" : "%1");
-	f = form_add(s, sig, ref, text, "%s%s.%s%s", is_red ? "red" : "atom", space_names[sp], insn, mods);
+	f = form_add(s, sig, ref, text, "%s%s%s.%s%s", is_red ? "red" : "atom", order, space_names[sp], insn,
+		     mods);
 	f->k[1] = is_red;
+	f->most = *order ? 32 : 0;
 	return f;
 }
+
+/* .acquire and .acq_rel are for atom only. */
+static bool atom_only;
 
 static void add_op(struct suite *s, enum op op, const char *type)
 {
 	const struct int_type *t = int_type_find(type);
 	char letter = t->bits == 64 ? 'd' : t->bits == 16 ? 'h' : 'w';
 
-	for (unsigned sp = GLOBAL; sp <= SHARED; sp++)
-		for (unsigned red = 0; red < (op == CAS || op == EXCH ? 1u : 2u); red++) {
+	for (unsigned sp = GLOBAL; sp <= CLUSTER; sp++)
+		for (unsigned red = 0; red < (op == CAS || op == EXCH || atom_only ? 1u : 2u); red++) {
 			struct form *f = add_cell(s, (enum space)sp, red, op == CAS, letter, t->bits,
 						  ref_atom, text_of("%s.%s", op_names[op], type), "");
 
@@ -138,7 +146,7 @@ static void add_ints(struct suite *s)
 		{XOR, {"b32", "b64"}},
 		{EXCH, {"b32", "b64"}},
 		{CAS, {"b16", "b32", "b64"}},
-		{ADD, {"u32", "s32", "u64"}},
+		{ADD, {"u32", "s32", "u64", "s64"}},
 		{INC, {"u32"}},
 		{DEC, {"u32"}},
 		{MIN, {"u32", "s32", "u64", "s64"}},
@@ -160,31 +168,29 @@ static void add_floats(struct suite *s)
 		    {"add.noftz.f16x2", 'E', 32}, {"add.noftz.bf16", 'g', 16}, {"add.noftz.bf16x2", 'G', 32}};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		for (unsigned sp = GLOBAL; sp <= SHARED; sp++)
-			for (unsigned red = 0; red < 2; red++) {
+		for (unsigned sp = GLOBAL; sp <= CLUSTER; sp++)
+			for (unsigned red = 0; red < (atom_only ? 1u : 2u); red++) {
 				struct form *f = add_cell(s, (enum space)sp, red, false, rows[i].letter,
 							  rows[i].bits, ref_atom_float, rows[i].insn, "");
 
-				f->k[3] = rows[i].letter == 'f' && sp != SHARED;
+				f->k[3] = rows[i].letter == 'f' && sp < SHARED;
 			}
 }
 
-/* Qualifiers of semantics and scope change nothing for one thread. */
-static void add_qualified(struct suite *s)
+static void add_orders(struct suite *s)
 {
-	static const char *const quals[] = {".relaxed.gpu", ".acquire.cta", ".release.sys", ".acq_rel.gpu"};
+	static const char *const sems[] = {"", ".relaxed", ".acquire", ".release", ".acq_rel"};
+	static const char *const scopes[] = {"", ".cta", ".cluster", ".gpu", ".sys"};
 
-	for (unsigned i = 0; i < 4; i++) {
-		struct form *f = form_add(
-			s, "ww=ww", ref_atom,
-			text_of("{ st.global.b32 [outp], %%2; atom%s.global.add.u32 %%0, [outp], %%3;\n"
-				"\tld.global.b32 %%1, [outp]; }",
-				quals[i]),
-			"atom%s.global.add.u32", quals[i]);
-
-		f->type = int_type_find("u32");
-		f->k[0] = ADD;
-	}
+	for (unsigned i = 0; i < 5; i++)
+		for (unsigned k = !i; k < 5; k++) {
+			order = text_of("%s%s", sems[i], scopes[k]);
+			atom_only = i == 2 || i == 4;
+			add_ints(s);
+			add_floats(s);
+		}
+	order = "";
+	atom_only = false;
 }
 
 /* All threads of a block add into one shared cell: the sum is certain, and the old values are all different.
@@ -232,6 +238,6 @@ void forms_atomic(struct suite *s)
 	f->decl = ".shared .align 16 .b8 shcells[1024];"; /* for all forms of the module */
 	add_ints(s);
 	add_floats(s);
-	add_qualified(s);
+	add_orders(s);
 	add_contended(s);
 }

@@ -189,39 +189,80 @@ static void add_setps(struct suite *s)
 	}
 }
 
+static const struct dtype {
+	const char *name;
+	char letter;
+	uint64_t yes;
+	const char *sources;
+} dtypes[] = {
+	{"u32", 'w', 0xffffffff, "hwdfDegEG"},
+	{"s32", 'w', 0xffffffff, "hwdfDegEG"},
+	{"f32", 'f', 0x3f800000, "hwdfD"},
+	{"u16", 'h', 0xffff, "eg"},
+	{"s16", 'h', 0xffff, "eg"},
+	{"f16", 'e', 0x3c00, "hwdfDe"},
+	{"bf16", 'g', 0x3f80, "hwdfDg"},
+	{"f16x2", 'E', 0x3c00, "E"},
+	{"bf16x2", 'G', 0x3f80, "G"},
+};
+#define NDTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
+
 static void add_sets(struct suite *s)
 {
-	static const struct {
-		const char *name;
-		char letter;
-		uint64_t yes;
-		const char *sources;
-	} d[] = {
-		{"u32", 'w', 0xffffffff, "hwdfDegEG"},
-		{"s32", 'w', 0xffffffff, "hwdfDegEG"},
-		{"f32", 'f', 0x3f800000, "hwdfD"},
-		{"u16", 'h', 0xffff, "eg"},
-		{"s16", 'h', 0xffff, "eg"},
-		{"f16", 'e', 0x3c00, "hwdfDe"},
-		{"bf16", 'g', 0x3f80, "hwdfDg"},
-		{"f16x2", 'E', 0x3c00, "E"},
-		{"bf16x2", 'G', 0x3f80, "G"},
-	};
-
-	for (unsigned k = 0; k < sizeof(d) / sizeof(d[0]); k++)
+	for (unsigned k = 0; k < NDTYPES; k++)
 		for (unsigned i = 0; i < NSTYPES; i++) {
 			const struct stype *t = &stypes[i];
 
-			if (!strchr(d[k].sources, t->letter))
+			if (!strchr(dtypes[k].sources, t->letter))
 				continue;
-			add_set(s, d[k].name, d[k].letter, d[k].yes, t, NE, NONE, false);
-			add_set(s, d[k].name, d[k].letter, d[k].yes, t, EQ, XOR, false);
+			add_set(s, dtypes[k].name, dtypes[k].letter, dtypes[k].yes, t, NE, NONE, false);
+			add_set(s, dtypes[k].name, dtypes[k].letter, dtypes[k].yes, t, EQ, XOR, false);
 			if (allowed(t, LT))
-				add_set(s, d[k].name, d[k].letter, d[k].yes, t, LT, OR, false);
+				add_set(s, dtypes[k].name, dtypes[k].letter, dtypes[k].yes, t, LT, OR, false);
 			if (allowed(t, GEU))
-				add_set(s, d[k].name, d[k].letter, d[k].yes, t, GEU, AND,
-					t->letter == 'f' && d[k].letter != 'g');
+				add_set(s, dtypes[k].name, dtypes[k].letter, dtypes[k].yes, t, GEU, AND,
+					t->letter == 'f' && dtypes[k].letter != 'g');
 		}
+}
+
+/* Types whose comparisons have .ftz. */
+static bool flushes(const struct stype *t)
+{
+	return t->letter == 'f' || t->letter == 'e' || t->letter == 'E';
+}
+
+/* Without and with .ftz. The half formats as destinations have no lo, ls, hi, hs. */
+static void add_set_twice(struct suite *s, const struct dtype *d, const struct stype *t, int cmp, int op)
+{
+	bool half = strchr("egEG", d->letter);
+
+	if (half && cmp >= LO && cmp <= HS)
+		return;
+	for (unsigned ftz = 0; ftz < (flushes(t) && d->letter != 'g' ? 2u : 1u); ftz++) {
+		add_set(s, d->name, d->letter, d->yes, t, cmp, op, ftz);
+		s->forms[s->n - 1].most = 128;
+	}
+}
+
+/* Every comparison with every Boolean operator, few values each. */
+static void add_all_setps(struct suite *s)
+{
+	for (unsigned i = 0; i < NSTYPES; i++)
+		for (int cmp = 0; cmp < NCMP; cmp++)
+			for (int op = NONE; allowed(&stypes[i], cmp) && op <= XOR; op++)
+				for (unsigned ftz = 0; ftz < (flushes(&stypes[i]) ? 2u : 1u); ftz++) {
+					add_setp(s, &stypes[i], cmp, op, op && (cmp & 1), ftz, cmp & 2);
+					s->forms[s->n - 1].most = 128;
+				}
+}
+
+static void add_all_sets(struct suite *s)
+{
+	for (unsigned k = 0; k < NDTYPES; k++)
+		for (unsigned i = 0; i < NSTYPES; i++)
+			for (int cmp = 0; cmp < NCMP && strchr(dtypes[k].sources, stypes[i].letter); cmp++)
+				for (int op = NONE; allowed(&stypes[i], cmp) && op <= XOR; op++)
+					add_set_twice(s, &dtypes[k], &stypes[i], cmp, op);
 }
 
 static void ref_selp(const struct form *f, const uint64_t *in, struct want *out)
@@ -271,4 +312,6 @@ void forms_compare(struct suite *s)
 	add_setps(s);
 	add_sets(s);
 	add_selections(s);
+	add_all_setps(s);
+	add_all_sets(s);
 }

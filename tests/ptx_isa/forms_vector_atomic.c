@@ -9,6 +9,8 @@
 #include <string.h>
 
 enum { ADD, MIN, MAX };
+/* Semantics and scope, and the space's name, of what is added next. */
+static const char *order = "", *space = ".global";
 
 /* One element. What min and max make of NaNs, and whether f32 elements flush, isn't said. */
 static void element(long op, enum float_format fmt, uint64_t a, uint64_t b, struct want *w)
@@ -87,16 +89,17 @@ static void add_vector(struct suite *s, const char *op, long id, bool red, char 
 	f = form_add(s, sig, ref_vector,
 		     text_of("{ .reg .b64 cell, w; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; add.u64 "
 			     "cell, cell, w;\n\t%s\n"
-			     "\t%s.global.%s%s.v%u.%s %s%s[cell], %s;\n\t%s }",
-			     puts, red ? "red" : "atom", op, noftz, n, type, red ? "" : list(0, n),
-			     red ? "" : ", ", list(nout + n, n), gets),
-		     "%s.global.%s%s.v%u.%s", red ? "red" : "atom", op, noftz, n, type);
+			     "\t%s%s%s.%s%s.v%u.%s %s%s[cell], %s;\n\t%s }",
+			     puts, red ? "red" : "atom", order, space, op, noftz, n, type,
+			     red ? "" : list(0, n), red ? "" : ", ", list(nout + n, n), gets),
+		     "%s%s%s.%s%s.v%u.%s", red ? "red" : "atom", order, space, op, noftz, n, type);
 	f->k[0] = id;
 	f->k[1] = red;
 	f->k[2] = n;
+	f->most = *order || !*space ? 32 : 0;
 }
 
-static void add_vectors(struct suite *s)
+static void add_vectors(struct suite *s, bool atom_only)
 {
 	static const char *const ops[] = {"add", "min", "max"};
 	static const struct {
@@ -105,7 +108,7 @@ static void add_vectors(struct suite *s)
 		unsigned bytes;
 	} types[] = {{"f16", 'e', 2}, {"bf16", 'g', 2}, {"f16x2", 'E', 4}, {"bf16x2", 'G', 4}};
 
-	for (unsigned red = 0; red < 2; red++) {
+	for (unsigned red = 0; red < (atom_only ? 1u : 2u); red++) {
 		add_vector(s, "add", ADD, red, 'f', 2, "f32", "");
 		add_vector(s, "add", ADD, red, 'f', 4, "f32", "");
 		for (unsigned i = 0; i < 4; i++)
@@ -114,6 +117,24 @@ static void add_vectors(struct suite *s)
 					add_vector(s, ops[op], op, red, types[i].letter, n, types[i].type,
 						   ".noftz");
 	}
+}
+
+static void add_orders(struct suite *s)
+{
+	static const char *const sems[] = {"", ".relaxed", ".acquire", ".release", ".acq_rel"};
+	static const char *const scopes[] = {"", ".cta", ".cluster", ".gpu", ".sys"};
+
+	for (unsigned sp = 0; sp < 2; sp++)
+		for (unsigned i = 0; i < 5; i++)
+			for (unsigned k = 0; k < 5; k++) {
+				if (!sp && !i && !k)
+					continue;
+				order = text_of("%s%s", sems[i], scopes[k]);
+				space = sp ? "" : ".global";
+				add_vectors(s, i == 2 || i == 4);
+			}
+	order = "";
+	space = ".global";
 }
 
 /* in: cell (2), compared (2), new (2); out: old (2), now (2); the cell equals the compared value in half of
@@ -151,7 +172,7 @@ void forms_vector_atomic(struct suite *s)
 {
 	struct form *f;
 
-	add_vectors(s);
+	add_vectors(s, false);
 	s->forms[0].decl = ".global .align 16 .b8 vcells[65536];";
 	f = form_add(s, "dddd=dddddd", ref_cas128,
 		     "{ .reg .b64 cell, w; .reg .b128 o, b, c; mov.u64 cell, vcells; mul.wide.u32 w, idx, "
@@ -162,6 +183,7 @@ void forms_vector_atomic(struct suite *s)
 		     "atom.global.cas.b128");
 	f->fill = fill_cas128;
 	f->ntuples = 2048;
+	add_orders(s);
 	form_add(s, "dddd=dddd", ref_exch128,
 		 "{ .reg .b64 cell, w; .reg .b128 o, b; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; "
 		 "add.u64 cell, cell, w;\n"

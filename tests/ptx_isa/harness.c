@@ -485,7 +485,7 @@ static int compare(const struct machine *m, const struct form *f, unsigned total
 	return 1;
 }
 
-static void form_run(struct machine *m, const struct form *f, unsigned index, struct tally *t)
+static void form_run(struct machine *m, struct form *f, unsigned index, struct tally *t)
 {
 	struct diag d = DIAG_INIT;
 	struct dev_kernel *k;
@@ -493,6 +493,8 @@ static void form_run(struct machine *m, const struct form *f, unsigned index, st
 	unsigned total = f->fill ? f->ntuples : values_count(f->ins), block = group_size(f);
 	int rc;
 
+	if (f->most && total > f->most)
+		total = f->most;
 	total = (total + block - 1) / block * block;
 	if (f->dims[0])
 		total = block;
@@ -500,6 +502,7 @@ static void form_run(struct machine *m, const struct form *f, unsigned index, st
 	rc = m->ops->kernel_get(m->dev, m->loaded, name, &k, &d);
 	if (rc == CUTRACE_ENOTSUP) {
 		t->refused++;
+		f->result = FORM_REFUSED;
 		printf("refused %s: %s\n", f->name, d.what);
 		return;
 	}
@@ -511,6 +514,7 @@ static void form_run(struct machine *m, const struct form *f, unsigned index, st
 	}
 	if (!rc)
 		rc = compare(m, f, total, why, sizeof(why));
+	f->result = rc ? FORM_FAILED : FORM_PASSED;
 	t->passed += !rc;
 	t->failed += !!rc;
 	if (rc)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ptx_isa [FILTER]: runs every form, one line each, and counts. `test_ptx_isa --emit DIR` writes the
- * modules as PTX instead, so that another assembler can judge their syntax.
+ * test_ptx_isa [--missing] [FILTER]: runs every form, one line each, and counts; then says how much of the ISA
+ * that is (coverage.h), with --missing naming each form that no test executes. `test_ptx_isa --emit DIR` writes
+ * the modules as PTX instead, so that another assembler can judge their syntax.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 #include <mpfr.h>
 
+#include "coverage.h"
 #include "form.h"
 
 static const struct part {
@@ -34,15 +36,33 @@ static const struct part {
 	{"control", "sm_90", forms_control},
 	{"operands", "sm_90", forms_operands},
 	{"vector_atomic", "sm_90", forms_vector_atomic},
+	{"access", "sm_90", forms_access},
 	{"more", "sm_90", forms_more},
 	{"launch", "sm_90", forms_launch},
 	{"tiny", "sm_100a", forms_tiny},
 	{"blackwell", "sm_100a", forms_blackwell},
+	{"wide_access", "sm_100a", forms_wide_access},
 };
 #define NPARTS (sizeof(parts) / sizeof(parts[0]))
 
 static const char *filter;
 static struct tally total;
+static struct coverage *coverage;
+
+static void note_coverage(const struct suite *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct form *f = &s->forms[i];
+
+		if (f->result == FORM_NOT_RUN)
+			continue;
+		coverage_note(coverage, f->text, f->result == FORM_PASSED);
+		if (f->decl)
+			coverage_note(coverage, f->decl, f->result == FORM_PASSED);
+		/* what the harness puts around every form */
+		coverage_note(coverage, "ld.param.u64; ret;", f->result == FORM_PASSED);
+	}
+}
 
 static void part_test(void **state)
 {
@@ -56,6 +76,7 @@ static void part_test(void **state)
 	total.passed += t.passed;
 	total.failed += t.failed;
 	total.refused += t.refused;
+	note_coverage(&s);
 	suite_free(&s);
 	assert_int_equal(t.failed, 0);
 }
@@ -81,17 +102,27 @@ static int emit_all(const char *dir)
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[NPARTS];
+	bool all = argc > 1 && !strcmp(argv[1], "--missing");
+	unsigned unknown = 0;
 	int rc;
 
 	if (argc == 3 && !strcmp(argv[1], "--emit"))
 		return emit_all(argv[2]);
+	argc -= all;
+	argv += all;
 	filter = argc > 1 ? argv[1] : NULL;
+	coverage = coverage_new();
 	for (size_t i = 0; i < NPARTS; i++)
 		tests[i] = (struct CMUnitTest){parts[i].name, part_test, NULL, NULL, (void *)&parts[i]};
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = cmocka_run_group_tests_name("ptx_isa", tests, NULL, NULL);
+	if (!filter)
+		unknown = coverage_print(coverage, all);
+	coverage_free(coverage);
+	if (unknown)
+		printf("%u opcodes of programs are not in the table of the ISA (isa_table.c)\n", unknown);
 	printf("%u forms passed, %u failed, %u refused\n", total.passed, total.failed, total.refused);
 	mpfr_free_cache();
 	mpfr_mp_memory_cleanup();
-	return rc;
+	return rc || unknown;
 }
