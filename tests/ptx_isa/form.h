@@ -72,6 +72,7 @@ struct form {
 	const void *arg;       /* for the reference */
 	long k[6];
 	const struct int_type *type;
+	const uint64_t *inputs; /* of the first thread, while references run */
 	enum form_result { FORM_NOT_RUN, FORM_PASSED, FORM_FAILED, FORM_REFUSED } result;
 };
 
@@ -144,6 +145,11 @@ void forms_more(struct suite *s);
 void forms_launch(struct suite *s);
 void forms_blackwell(struct suite *s);
 void forms_access(struct suite *s);
+void forms_mma(struct suite *s);
+void forms_mma_sparse(struct suite *s);
+void forms_mma_narrow(struct suite *s);
+void forms_wmma(struct suite *s);
+void forms_matrix_move(struct suite *s);
 void forms_wide_access(struct suite *s);
 
 #endif

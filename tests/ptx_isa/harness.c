@@ -495,6 +495,7 @@ static void form_run(struct machine *m, struct form *f, unsigned index, struct t
 	if (rc)
 		snprintf(why, sizeof(why), "kernel: %s: %s", d.where, d.what);
 	if (!rc) {
+		f->inputs = m->in;
 		fill_inputs(m, f, total);
 		rc = launch(m, k, f, total, why, sizeof(why));
 	}
