@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "dump/content.h"
-#include "dump/half.h"
 #include "dump/row.h"
 
 #define PIECE_BYTES ((size_t)64 << 10)
@@ -49,18 +49,12 @@ static const struct element_type *find_type(const char *name)
 
 static double float_of(const struct element_type *t, uint64_t u)
 {
-	uint32_t bits = (uint32_t)(t->kind == ELEMENT_BF16 ? u << 16 : u);
-	double wide;
-	float f;
-
-	if (t->kind == ELEMENT_F64) {
-		memcpy(&wide, &u, sizeof(wide));
-		return wide;
+	switch (t->kind) {
+	case ELEMENT_F64: return f64_from(u);
+	case ELEMENT_F16: return (double)f16_to_f32((uint16_t)u);
+	case ELEMENT_BF16: return (double)bf16_to_f32((uint16_t)u);
+	default: return (double)f32_from((uint32_t)u);
 	}
-	if (t->kind == ELEMENT_F16)
-		return (double)half_to_float((uint16_t)u);
-	memcpy(&f, &bits, sizeof(f));
-	return (double)f;
 }
 
 static int64_t signed_of(const struct element_type *t, uint64_t u)

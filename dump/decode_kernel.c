@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "dump/decode.h"
-#include "dump/half.h"
 
 /* PTX types that are shown as numbers. Others are bits. */
 enum shape { SHAPE_BITS, SHAPE_UNSIGNED, SHAPE_SIGNED, SHAPE_FLOAT };
@@ -34,20 +34,15 @@ static const struct ptx_scalar *scalar_of(const struct trace_kernel_param *p)
 
 static void set_float(struct value *v, const char *type, uint64_t u)
 {
-	float f;
-
 	v->kind = strcmp(type, "f64") == 0 ? VALUE_F64 : VALUE_F32;
-	if (v->kind == VALUE_F64) {
-		memcpy(&v->f, &u, sizeof(v->f));
-		return;
-	}
-	if (strcmp(type, "f16") == 0) {
-		v->f = (double)half_to_float((uint16_t)u);
-		return;
-	}
-	u = strcmp(type, "bf16") == 0 ? u << 16 : u;
-	memcpy(&f, &u, sizeof(f));
-	v->f = (double)f;
+	if (v->kind == VALUE_F64)
+		v->f = f64_from(u);
+	else if (strcmp(type, "f16") == 0)
+		v->f = (double)f16_to_f32((uint16_t)u);
+	else if (strcmp(type, "bf16") == 0)
+		v->f = (double)bf16_to_f32((uint16_t)u);
+	else
+		v->f = (double)f32_from((uint32_t)u);
 }
 
 static struct value *bytes_of(struct decoder *d, const uint8_t *p, uint32_t n)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/half.h"
+
 /* IEEE 754-2019 tables 3.1-3.5 for f16, f32, f64; bf16 is the upper half of f32 (PTX ISA, "Alternate
  * Floating-Point Data Formats"), tf32 is stored as f32. Types of less than a byte, and fp8, are compared as
  * bytes. */
@@ -78,18 +80,11 @@ bool elem_is_nan(const struct elem_type *t, uint64_t bits)
 
 static double float_value(const struct elem_type *t, uint64_t bits)
 {
-	uint64_t mant = bits & ((UINT64_C(1) << t->mantissa) - 1);
-	unsigned max_exp = (1u << t->exponent) - 1, exp = (unsigned)(bits >> t->mantissa) & max_exp;
-	int bias = (int)(max_exp >> 1);
-	double v;
-
-	if (exp == max_exp)
-		v = mant ? NAN : INFINITY;
-	else if (exp == 0)
-		v = ldexp((double)mant, 1 - bias - t->mantissa);
-	else
-		v = ldexp((double)(mant | UINT64_C(1) << t->mantissa), (int)exp - bias - t->mantissa);
-	return bits >> (8 * t->bytes - 1) & 1 ? -v : v;
+	if (t->bytes == 8)
+		return f64_from(bits);
+	if (t->bytes == 4)
+		return (double)f32_from((uint32_t)bits);
+	return (double)(t->exponent == 5 ? f16_to_f32((uint16_t)bits) : bf16_to_f32((uint16_t)bits));
 }
 
 double elem_value(const struct elem_type *t, uint64_t bits)

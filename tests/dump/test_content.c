@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "dump/dump.h"
-#include "dump/half.h"
 #include "dump/row.h"
 #include "sample.h"
 #include "trace/trace.h"
@@ -202,28 +201,6 @@ static void test_payload(void **state)
 	assert_int_equal(c.status, 125);
 }
 
-/* IEEE 754-2019, 3.4: values of binary16 by construction from sign, exponent and fraction. */
-static void test_half(void **state)
-{
-	unsigned h;
-
-	(void)state;
-	for (h = 0; h < 0x10000; h++) {
-		int sign = h >> 15 ? -1 : 1, e = (int)(h >> 10 & 31), f = (int)(h & 1023), i;
-		double want = e ? 1024 + f : f;
-		float got = half_to_float((uint16_t)h);
-
-		if (e == 31) {
-			assert_true(f ? got != got : got == sign * __builtin_inff());
-			continue;
-		}
-		for (i = 0; i < (e ? e - 1 : 0); i++)
-			want *= 2;
-		want = want * sign / 16777216.0; /* 2^-24 */
-		assert_true((double)got == want);
-	}
-}
-
 static void test_shortest(void **state)
 {
 	char buf[40];
@@ -287,10 +264,9 @@ static void test_json_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_types),       cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_modules),     cmocka_unit_test(test_payload),
-		cmocka_unit_test(test_half),        cmocka_unit_test(test_shortest),
-		cmocka_unit_test(test_json_writer),
+		cmocka_unit_test(test_types),    cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_modules),  cmocka_unit_test(test_payload),
+		cmocka_unit_test(test_shortest), cmocka_unit_test(test_json_writer),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

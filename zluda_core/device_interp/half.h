@@ -1,49 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * half: small float formats as integers. Values travel as float or double,
- * which hold every f16, bf16, tf32 and 8-bit float exactly; the way back is one
- * correctly rounded step.
+ * half: what base/half.h has not of small float formats: rounding in any of PTX's
+ * modes, tf32 and the floats of 8 bits and less. Values travel as float or double,
+ * which hold them all exactly; the way back is one correctly rounded step.
  */
 #ifndef CUTRACE_INTERP_HALF_H
 #define CUTRACE_INTERP_HALF_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "base/half.h"
 #include "ptx/ir.h"
-
-static inline uint32_t f32_bits(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
-}
-
-static inline float f32_from(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static inline uint64_t f64_bits(double f)
-{
-	uint64_t u;
-
-	memcpy(&u, &f, 8);
-	return u;
-}
-
-static inline double f64_from(uint64_t u)
-{
-	double f;
-
-	memcpy(&f, &u, 8);
-	return f;
-}
 
 /* .ftz: subnormals become a zero of the same sign. */
 static inline float flush32(float f)
@@ -51,14 +19,6 @@ static inline float flush32(float f)
 	uint32_t u = f32_bits(f);
 
 	return f32_from(u & 0x7f800000 ? u : u & 0x80000000);
-}
-
-static inline float f16_to_f32(uint16_t h)
-{
-	_Float16 v;
-
-	memcpy(&v, &h, 2);
-	return (float)v;
 }
 
 static inline uint16_t f16_flush(uint16_t h)
@@ -69,39 +29,6 @@ static inline uint16_t f16_flush(uint16_t h)
 static inline float f16_to_f32_ftz(uint16_t h)
 {
 	return f16_to_f32(f16_flush(h));
-}
-
-static inline float bf16_to_f32(uint16_t h)
-{
-	return f32_from((uint32_t)h << 16);
-}
-
-static inline uint16_t f16_nan_or(_Float16 v)
-{
-	uint16_t h;
-
-	memcpy(&h, &v, 2);
-	return (h & 0x7fff) > 0x7c00 ? 0x7fff : h;
-}
-
-/* Nearest even. */
-static inline uint16_t f16_from_f32(float f)
-{
-	return f16_nan_or((_Float16)f);
-}
-
-static inline uint16_t f16_from_f64(double f)
-{
-	return f16_nan_or((_Float16)f);
-}
-
-static inline uint16_t bf16_from_f32(float f)
-{
-	uint32_t u = f32_bits(f);
-
-	if (f != f)
-		return 0x7fff;
-	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
 /* A binary format for the general rounding routine. */
