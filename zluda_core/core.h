@@ -23,6 +23,7 @@
 
 #include "base/diag.h"
 #include "ptx/ir.h"
+#include "ptx/link.h"
 #include "zluda_core/device.h"
 
 /* The library is built with hidden visibility; what the ABI header declares is what it exports. */
@@ -442,17 +443,38 @@ struct jit {
 	char *info, *error;
 	size_t info_size, error_size, info_used, error_used;
 	void **info_size_out, **error_size_out, **wall_time_out, **threads_out;
-	unsigned threads;
+	unsigned threads, target; /* target: 10 * major + minor, 0 = the device's */
+	bool verbose;
 	uint64_t started_ns;
 };
 CUresult jit_parse(struct jit *jit, unsigned n, const CUjit_option *options_in, void **values);
 void jit_log(struct jit *jit, bool error, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void jit_diag(struct jit *jit, const struct diag *d);
+/* What can be said of a module that was loaded or linked: CU_JIT_LOG_VERBOSE, CU_JIT_TARGET. */
+CUresult jit_check_module(struct jit *jit, const struct ptx_module *m);
 void jit_finish(struct jit *jit);
 
 /* image.c: from what a program hands over to parsed PTX. */
 CUresult image_parse(const void *image, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
 		     struct ptx_module **out);
+/* The PTX that an image brings for a device: what is to be linked. */
+struct image_text {
+	struct ptx_link_input in;
+	char *name;  /* in.name */
+	char *owned; /* in.text, or NULL: it is the program's */
+};
+struct image_texts {
+	unsigned n, left_out; /* pieces that only newer devices could take */
+	struct image_text *texts;
+};
+CUresult image_collect(struct image_texts *t, const void *image, size_t bytes, const char *name,
+		       struct gpu *gpu, struct jit *jit);
+CUresult image_texts_keep(struct image_texts *t); /* beyond the call */
+/* Whether it is a module; errors go to the log. */
+CUresult image_check(const struct image_text *t, struct gpu *gpu, struct jit *jit);
+void image_texts_free(struct image_texts *t);
+/* Errors go to the log. */
+CUresult image_link(const struct image_texts *t, struct jit *jit, struct ptx_linked *out);
 /* Bytes of an image, 0 = not recognised. */
 size_t image_bytes(const void *image);
 CUresult file_read(const char *path, void **data, size_t *bytes);

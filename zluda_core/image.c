@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From what a program hands over (PTX text, fatbin, the wrapper around one, machine code) to a parsed PTX
- * module.
+ * module: one text, or several of relocatable device code, linked.
  */
 #include "core.h"
 
@@ -79,6 +79,10 @@ static CUresult parse_text(const char *text, size_t bytes, const char *name, str
 		ptx_module_free(m);
 		return CUDA_ERROR_INVALID_PTX;
 	}
+	if (jit_check_module(jit, m)) {
+		ptx_module_free(m);
+		return CUDA_ERROR_INVALID_PTX;
+	}
 	say_newer(m, gpu);
 	*out = m;
 	return CUDA_SUCCESS;
@@ -93,56 +97,103 @@ static CUresult no_ptx(const char *name, const char *what, struct jit *jit)
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* More than one container with code is relocatable device code, to be linked. One that can only serve newer
- * devices (the device runtime that nvcc adds is for the newest) is not needed as long as nothing refers to
- * it. */
-static CUresult check_single(const struct fatbin *fb, unsigned chosen, unsigned cc, const char *name,
-			     struct jit *jit)
+/* ---- the PTX texts of an image ------------------------------------------------------ */
+
+static CUresult add_text(struct image_texts *t, const char *text, size_t bytes, char *owned, const char *name)
 {
-	unsigned with_ptx = 0, last = UINT32_MAX;
+	struct image_text *grown = realloc(t->texts, (t->n + 1) * sizeof(*grown));
+	char *copy = strdup(name);
 
-	for (unsigned i = 0; i < fb->nentries; i++) {
-		const struct fatbin_entry *e = &fb->entries[i];
-
-		if (e->kind != FATBIN_PTX || e->container == last ||
-		    (e->arch > cc && e->container != fb->entries[chosen].container))
-			continue;
-		last = e->container;
-		with_ptx++;
+	if (grown)
+		t->texts = grown;
+	if (!grown || !copy) {
+		free(copy);
+		free(owned);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (with_ptx <= 1)
-		return CUDA_SUCCESS;
-	say("%s is made of %u pieces of relocatable device code: linking PTX is not supported", name,
-	    with_ptx);
-	jit_log(jit, true, "error: %s: linking relocatable PTX is not supported\n", name);
-	return CUDA_ERROR_NOT_SUPPORTED;
+	t->texts[t->n++] = (struct image_text){{copy, text, bytes}, copy, owned};
+	return CUDA_SUCCESS;
 }
 
-static CUresult parse_entry(const struct fatbin_entry *e, const char *name, struct gpu *gpu, struct jit *jit,
-			    struct ptx_module **out)
+void image_texts_free(struct image_texts *t)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		free(t->texts[i].name);
+		free(t->texts[i].owned);
+	}
+	free(t->texts);
+	*t = (struct image_texts){0};
+}
+
+CUresult image_texts_keep(struct image_texts *t)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		struct image_text *x = &t->texts[i];
+
+		if (x->owned)
+			continue;
+		x->owned = malloc(x->in.bytes + 1);
+		if (!x->owned)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		memcpy(x->owned, x->in.text, x->in.bytes);
+		x->owned[x->in.bytes] = 0;
+		x->in.text = x->owned;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* "a.cu.ptx" as the compiler noted it, else "module3.ptx", or of several pieces "module3.2.ptx". */
+static CUresult add_entry(struct image_texts *t, const struct fatbin_entry *e, const char *name, bool single,
+			  struct jit *jit)
 {
 	struct diag d = DIAG_INIT;
-	char entry_name[128];
+	char full[128];
 	size_t bytes;
 	void *text;
-	CUresult r;
 
 	if (fatbin_entry_load(e, &text, &bytes, &d)) {
 		jit_diag(jit, &d);
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
 	if (e->name_bytes)
-		snprintf(entry_name, sizeof(entry_name), "%.*s.ptx", (int)strnlen(e->name, e->name_bytes),
-			 e->name);
+		snprintf(full, sizeof(full), "%.*s.ptx", (int)strnlen(e->name, e->name_bytes), e->name);
+	else if (single)
+		snprintf(full, sizeof(full), "%s", name);
 	else
-		snprintf(entry_name, sizeof(entry_name), "%s", name);
-	r = parse_text(text, bytes, entry_name, gpu, jit, out);
-	free(text);
+		snprintf(full, sizeof(full), "%s.%u", name, e->container);
+	return add_text(t, text, bytes, text, full);
+}
+
+/* The entry of each container that is to be linked: relocatable device code has one for each source file. A
+ * container that can only serve newer devices (the device runtime that nvcc adds is for the newest) is left out
+ * as long as others can serve this one: what would need it, fails to link. */
+static CUresult add_containers(struct image_texts *t, const struct fatbin *fb, unsigned cc, const char *name,
+			       struct jit *jit)
+{
+	CUresult r = CUDA_SUCCESS;
+	unsigned fitting = 0, last = 0, index;
+
+	for (unsigned c = 0; c < fb->ncontainers; c++) {
+		if (fatbin_choose_ptx_in(fb, c, cc, &index))
+			continue;
+		fitting++;
+		last = c;
+	}
+	for (unsigned c = 0; c < fb->ncontainers && !r; c++) {
+		int found = fatbin_choose_ptx_in(fb, c, cc, &index);
+
+		if (found == 0 && fitting)
+			r = add_entry(t, &fb->entries[index], name, fitting == 1 && c == last, jit);
+		else
+			t->left_out += fitting && found != CUTRACE_ENOENT;
+	}
+	if (!fitting && !r && fatbin_choose_ptx(fb, cc, &index) >= 0)
+		r = add_entry(t, &fb->entries[index], name, true, jit);
 	return r;
 }
 
-static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, struct gpu *gpu,
-			     struct jit *jit, struct ptx_module **out)
+static CUresult collect_fatbin(struct image_texts *t, const void *data, size_t bytes, const char *name,
+			       struct gpu *gpu, struct jit *jit)
 {
 	unsigned cc = gpu->props.cc_major * 10 + gpu->props.cc_minor, index;
 	struct diag d = DIAG_INIT;
@@ -157,17 +208,15 @@ static CUresult parse_fatbin(const void *data, size_t bytes, const char *name, s
 		fatbin_describe(&fb, list, sizeof(list));
 		r = no_ptx(name, list[0] ? list : "nothing at all", jit);
 	} else {
-		r = check_single(&fb, index, cc, name, jit);
-		if (!r)
-			r = parse_entry(&fb.entries[index], name, gpu, jit, out);
+		r = add_containers(t, &fb, cc, name, jit);
 	}
 	fatbin_close(&fb);
 	return r;
 }
 
 /* The pieces of a wrapper in memory, one after the other. */
-static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu, struct jit *jit,
-			    struct ptx_module **out)
+static CUresult collect_parts(struct image_texts *t, const void *image, const char *name, struct gpu *gpu,
+			      struct jit *jit)
 {
 	size_t n = image_parts(image, NULL, 0);
 	struct image_part *parts = calloc(n + 1, sizeof(*parts));
@@ -181,13 +230,13 @@ static CUresult parse_parts(const void *image, const char *name, struct gpu *gpu
 	for (size_t i = 0; i < n; i++)
 		bytes += parts[i].bytes;
 	if (n == 1) {
-		r = parse_fatbin(parts[0].data, parts[0].bytes, name, gpu, jit, out);
+		r = collect_fatbin(t, parts[0].data, parts[0].bytes, name, gpu, jit);
 	} else if (n > 1 && (all = malloc(bytes))) {
 		for (size_t i = 0; i < n; i++) {
 			memcpy(all + at, parts[i].data, parts[i].bytes);
 			at += parts[i].bytes;
 		}
-		r = parse_fatbin(all, bytes, name, gpu, jit, out);
+		r = collect_fatbin(t, all, bytes, name, gpu, jit);
 		free(all);
 	}
 	free(parts);
@@ -211,24 +260,88 @@ static CUresult refuse_cubin(const void *image, size_t bytes, const char *name, 
 	return no_ptx(name, what, jit);
 }
 
-/* bytes = 0: as long as the image says itself. */
-CUresult image_parse(const void *image, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
-		     struct ptx_module **out)
+CUresult image_collect(struct image_texts *t, const void *image, size_t bytes, const char *name,
+		       struct gpu *gpu, struct jit *jit)
 {
 	size_t max = bytes ? bytes : SIZE_MAX;
 
 	switch (image_probe(image, max)) {
-	case IMAGE_PTX:
-		return parse_text(image, bytes ? strnlen(image, bytes) : strlen(image), name, gpu, jit, out);
+	case IMAGE_PTX: return add_text(t, image, bytes ? strnlen(image, bytes) : strlen(image), NULL, name);
 	case IMAGE_FATBIN:
 		if (bytes)
-			return parse_fatbin(image, bytes, name, gpu, jit, out);
-		return parse_parts(image, name, gpu, jit, out);
-	case IMAGE_FATBIN_WRAPPER: return parse_parts(image, name, gpu, jit, out);
+			return collect_fatbin(t, image, bytes, name, gpu, jit);
+		return collect_parts(t, image, name, gpu, jit);
+	case IMAGE_FATBIN_WRAPPER: return collect_parts(t, image, name, gpu, jit);
 	case IMAGE_CUBIN: return refuse_cubin(image, bytes, name, jit);
 	case IMAGE_LTO: return no_ptx(name, "LTO-IR", jit);
 	case IMAGE_UNKNOWN: break;
 	}
 	jit_log(jit, true, "error: %s is neither PTX nor a fatbin nor a cubin\n", name);
 	return CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult image_check(const struct image_text *t, struct gpu *gpu, struct jit *jit)
+{
+	struct ptx_module *m;
+	CUresult r = parse_text(t->in.text, t->in.bytes, t->name, gpu, jit, &m);
+
+	if (!r)
+		ptx_module_free(m);
+	return r;
+}
+
+CUresult image_link(const struct image_texts *t, struct jit *jit, struct ptx_linked *out)
+{
+	struct ptx_link_input *inputs = calloc(t->n + 1, sizeof(*inputs));
+	int e;
+
+	*out = (struct ptx_linked){0};
+	if (!inputs)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned i = 0; i < t->n; i++)
+		inputs[i] = t->texts[i].in;
+	e = ptx_link(inputs, t->n, out);
+	free(inputs);
+	for (unsigned i = 0; e && i < out->nerrors; i++)
+		jit_diag(jit, &out->errors[i]);
+	if (e && t->left_out)
+		jit_log(jit, true,
+			"note: %u pieces were left out, since their PTX is for newer devices only\n",
+			t->left_out);
+	if (e)
+		ptx_linked_free(out);
+	return !e ? CUDA_SUCCESS : e == CUTRACE_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
+}
+
+/* One text of several pieces only has to be complete: it keeps its lines. */
+static CUresult parse_linked(const struct image_texts *t, const char *name, struct gpu *gpu, struct jit *jit,
+			     struct ptx_module **out)
+{
+	const struct image_text *only = t->n == 1 ? &t->texts[0] : NULL;
+	struct ptx_linked linked;
+	CUresult r = image_link(t, jit, &linked);
+
+	if (r)
+		return r;
+	if (only)
+		r = parse_text(only->in.text, only->in.bytes, only->name, gpu, jit, out);
+	else
+		r = parse_text(linked.text, linked.bytes, name, gpu, jit, out);
+	ptx_linked_free(&linked);
+	return r;
+}
+
+/* bytes = 0: as long as the image says itself. */
+CUresult image_parse(const void *image, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
+		     struct ptx_module **out)
+{
+	struct image_texts t = {0};
+	CUresult r = image_collect(&t, image, bytes, name, gpu, jit);
+
+	if (!r && t.n == 1 && !t.left_out)
+		r = parse_text(t.texts[0].in.text, t.texts[0].in.bytes, t.texts[0].name, gpu, jit, out);
+	else if (!r)
+		r = parse_linked(&t, name, gpu, jit, out);
+	image_texts_free(&t);
+	return r;
 }

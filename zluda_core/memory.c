@@ -288,20 +288,26 @@ CUresult cuMemAllocHost(void **out, unsigned int bytes)
 	return cuMemHostAlloc(out, bytes, 0);
 }
 
-CUresult cuMemFreeHost(void *p)
+/* Page-locked or registered memory that begins at p. */
+static CUresult give_back(const void *p, enum range_kind kind, CUresult not_found)
 {
 	struct context *ctx;
 	struct range *r;
 	CUresult e = context_enter(&ctx);
 
-	if (e || !p)
+	if (e)
 		return e;
 	r = range_find((uint64_t)p);
-	if (!r || r->addr != (uint64_t)p || r->kind != RANGE_HOST)
-		return CUDA_ERROR_INVALID_VALUE;
+	if (!r || r->addr != (uint64_t)p || r->kind != kind)
+		return not_found;
 	gpu_wait(r->gpu);
 	memory_free(r);
 	return (CUresult)atomic_load(&ctx->error);
+}
+
+CUresult cuMemFreeHost(void *p)
+{
+	return give_back(p, RANGE_HOST, p ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
@@ -345,20 +351,8 @@ CUresult cuMemHostRegister(void *p, size_t bytes, unsigned int flags)
 
 CUresult cuMemHostUnregister(void *p)
 {
-	struct context *ctx;
-	struct range *r;
-	CUresult e = context_enter(&ctx);
-
-	if (e)
-		return e;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = range_find((uint64_t)p);
-	if (!r || r->addr != (uint64_t)p || r->kind != RANGE_REGISTERED)
-		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-	gpu_wait(r->gpu);
-	memory_free(r);
-	return CUDA_SUCCESS;
+	return give_back(p, RANGE_REGISTERED,
+			 p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE);
 }
 
 static struct range *host_range(const void *p)

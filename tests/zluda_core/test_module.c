@@ -308,38 +308,6 @@ static void from_file(void **state)
 	remove(path);
 }
 
-static void linking(void **state)
-{
-	static char broken[] = PTX_HEAD ".visible .entry k(\n";
-	char error[256] = "";
-	CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-	void *values[] = {error, (void *)sizeof(error)};
-	CUlinkState link;
-	CUfunction f;
-	CUmodule m;
-	void *image;
-	size_t bytes;
-
-	(void)state;
-	OK(cuLinkCreate(2, names, values, &link));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(link, &image, &bytes)); /* nothing to link */
-	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)good, sizeof(good), "good.ptx", 0, NULL, NULL));
-	OK(cuLinkComplete(link, &image, &bytes));
-	OK(cuModuleLoadData(&m, image));
-	OK(cuLinkDestroy(link));
-	OK(cuModuleGetFunction(&f, m, "fill"));
-	OK(cuModuleUnload(m));
-	FAILS(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy(link));
-	values[1] = (void *)sizeof(error); /* it was set to what was written */
-	OK(cuLinkCreate(2, names, values, &link));
-	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, broken, sizeof(broken), "broken.ptx", 0, NULL, NULL));
-	FAILS(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &image, &bytes));
-	assert_non_null(strstr(error, "broken.ptx:"));
-	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)good, sizeof(good), "good.ptx", 0, NULL, NULL));
-	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuLinkComplete(link, &image, &bytes)); /* two inputs */
-	OK(cuLinkDestroy(link));
-}
-
 /* A library goes in one thread while a context that has a module of it goes in another. */
 struct race {
 	pthread_barrier_t start;
@@ -405,7 +373,6 @@ int main(void)
 		WITH_CONTEXT(each_bad_kernel_once),
 		WITH_CONTEXT(not_code),
 		WITH_CONTEXT(from_file),
-		WITH_CONTEXT(linking),
 		WITH_CONTEXT(unsupported),
 		WITH_CONTEXT(library_and_context_end),
 	};
