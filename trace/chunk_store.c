@@ -35,16 +35,31 @@ static int lock_log(struct trace_writer *w, struct diag *d)
 	return CUTRACE_EIO;
 }
 
+/* Whoever held the lock before may have removed the file that we opened: then we lock a file without a name. */
+static bool is_named(int fd, const char *path)
+{
+	struct stat ours, there;
+
+	return !fstat(fd, &ours) && !stat(path, &there) && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
+}
+
 int log_create(struct trace_writer *w, struct diag *d)
 {
 	static const char header[TRACE_LOG_HEADER] = TRACE_LOG_MAGIC;
 	const char *path = w->log_path;
 
-	w->log_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (w->log_fd < 0)
-		return diag_set(d, CUTRACE_EIO, path, "cannot create the payload log: %s", strerror(errno));
-	if (lock_log(w, d))
-		return CUTRACE_EIO;
+	for (;;) {
+		w->log_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+		if (w->log_fd < 0)
+			return diag_set(d, CUTRACE_EIO, path, "cannot create the payload log: %s",
+					strerror(errno));
+		if (lock_log(w, d))
+			return CUTRACE_EIO;
+		if (is_named(w->log_fd, path))
+			break;
+		close(w->log_fd);
+	}
 	if (ftruncate(w->log_fd, 0) ||
 	    pwrite(w->log_fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		return diag_set(d, CUTRACE_EIO, path, "cannot write the payload log: %s", strerror(errno));
@@ -61,6 +76,11 @@ int log_reopen(struct trace_writer *w, struct diag *d)
 		return errno == ENOENT ? 0 : diag_set(d, CUTRACE_EIO, w->log_path, "%s", strerror(errno));
 	if (lock_log(w, d))
 		return CUTRACE_EIO;
+	if (!is_named(w->log_fd, w->log_path)) { /* another one has just finished the trace */
+		close(w->log_fd);
+		w->log_fd = -1;
+		return 0;
+	}
 	w->log_end = fstat(w->log_fd, &st) ? 0 : (uint64_t)st.st_size;
 	return 0;
 }

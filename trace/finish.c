@@ -219,6 +219,15 @@ static int function_views(struct trace_writer *w, struct diag *d)
 	return rc;
 }
 
+/* Each process is replayed by itself. */
+static int index_threads(struct trace_writer *w, struct diag *d)
+{
+	int64_t n;
+	int rc = db_int(w->db, w->path, d, "SELECT count(*) FROM process", 0, &n);
+
+	return rc || n < 2 ? rc : db_exec(w->db, w->path, d, "CREATE INDEX call_thread ON call(thread)");
+}
+
 /* All in one transaction: a close that was interrupted has made all of it or nothing. */
 static int make_views(struct trace_writer *w, struct diag *d)
 {
@@ -231,6 +240,8 @@ static int make_views(struct trace_writer *w, struct diag *d)
 	rc = db_exec(w->db, w->path, d, "BEGIN IMMEDIATE");
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_finish_sql);
+	if (!rc)
+		rc = index_threads(w, d);
 	if (!rc)
 		rc = result_names(w, d);
 	if (!rc)
@@ -326,6 +337,7 @@ static int finish_unclosed(const char *path, struct diag *d)
 		"'the recording was cut off: its collector was killed; the trace holds what had been written "
 		"by then')";
 	struct trace_writer *w = writer_alloc(path, &trace_tuning_default);
+	int64_t closed = 0;
 	int rc;
 
 	if (!w)
@@ -334,11 +346,14 @@ static int finish_unclosed(const char *path, struct diag *d)
 	if (!rc &&
 	    sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		rc = db_fail(w->db, path, d, "cannot open");
+	/* Now that the log is ours: somebody else may have finished it while we opened it. */
 	if (!rc)
+		rc = db_int(w->db, path, d, "SELECT value=1 FROM meta WHERE key='closed'", 0, &closed);
+	if (!rc && !closed)
 		rc = load_functions(w, d);
-	if (!rc)
+	if (!rc && !closed)
 		rc = db_exec(w->db, path, d, note);
-	if (!rc)
+	if (!rc && !closed)
 		rc = writer_finish(w, d);
 	writer_free(w);
 	return rc;

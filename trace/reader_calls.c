@@ -24,24 +24,47 @@ struct trace_call_iter {
 	sqlite3_stmt *s;
 };
 
-struct trace_call_iter *trace_calls(struct trace *t, uint64_t first, uint64_t last)
+#define SELECT_CALLS                                                                           \
+	"SELECT id,thread,parent,func,t_enter,t_exit,seq_seen,result,a0,a1,a2,a3,a4,a5,a6,a7," \
+	"a8,a9,a10,a11,a12,a13,a14,a15,o0,o1,o2,o3,o4,o5,o6,o7 FROM "
+
+static struct trace_call_iter *iterate(struct trace *t, const char *sql)
 {
 	struct trace_call_iter *it = calloc(1, sizeof(*it));
 
 	if (!it)
 		return NULL;
 	it->t = t;
-	if (sqlite3_prepare_v2(
-		    t->db,
-		    "SELECT id,thread,parent,func,t_enter,t_exit,seq_seen,result,a0,a1,a2,a3,a4,a5,a6,a7,"
-		    "a8,a9,a10,a11,a12,a13,a14,a15,o0,o1,o2,o3,o4,o5,o6,o7 FROM call "
-		    "WHERE id BETWEEN ? AND ? ORDER BY id",
-		    -1, &it->s, NULL) != SQLITE_OK) {
-		free(it);
+	if (sqlite3_prepare_v2(t->db, sql, -1, &it->s, NULL) == SQLITE_OK)
+		return it;
+	free(it);
+	return NULL;
+}
+
+struct trace_call_iter *trace_calls(struct trace *t, uint64_t first, uint64_t last)
+{
+	struct trace_call_iter *it = iterate(t, SELECT_CALLS "call WHERE id BETWEEN ? AND ? ORDER BY id");
+
+	if (!it)
 		return NULL;
-	}
 	sqlite3_bind_int64(it->s, 1, first > INT64_MAX ? INT64_MAX : (int64_t)first);
 	sqlite3_bind_int64(it->s, 2, last > INT64_MAX ? INT64_MAX : (int64_t)last);
+	return it;
+}
+
+/* By the index over threads that a closed trace of several processes has: only numbers of calls are sorted.
+ * The limit, of nothing, keeps SQLite from dropping the order of the inner query. */
+struct trace_call_iter *trace_calls_of(struct trace *t, uint32_t process)
+{
+	struct trace_call_iter *it;
+
+	if (t->nprocesses == 1 && t->processes[0].id == process)
+		return trace_calls(t, 0, UINT64_MAX);
+	it = iterate(t, SELECT_CALLS
+		     "(SELECT id AS own FROM call WHERE thread IN (SELECT id FROM thread WHERE process=?) "
+		     "ORDER BY id LIMIT -1) CROSS JOIN call ON id=own");
+	if (it)
+		sqlite3_bind_int64(it->s, 1, process);
 	return it;
 }
 

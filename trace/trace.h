@@ -199,6 +199,8 @@ const struct trace_thread *trace_thread(struct trace *t, uint32_t id);
 /* Calls in order of id, from first to last inclusive (0, UINT64_MAX = all). next returns 1, 0 at the end, < 0 on error. */
 struct trace_call_iter;
 struct trace_call_iter *trace_calls(struct trace *t, uint64_t first, uint64_t last);
+/* Likewise all those of one process; the others' are not read. */
+struct trace_call_iter *trace_calls_of(struct trace *t, uint32_t process);
 int trace_call_next(struct trace_call_iter *it, struct trace_call *out);
 void trace_call_iter_free(struct trace_call_iter *it);
 int trace_call_get(struct trace *t, uint64_t id, struct trace_call *out); /* 0, or CUTRACE_ENOENT */

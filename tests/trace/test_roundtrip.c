@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/internal.h"
 
@@ -534,13 +535,67 @@ static void test_long_recording(void **state)
 			 0);
 }
 
+/* A replay of one process reads its calls alone. */
+static void calls_of(struct trace *t, uint32_t process, uint64_t first, uint64_t step)
+{
+	struct trace_call_iter *it = trace_calls_of(t, process);
+	struct trace_call c;
+	uint64_t want = first;
+
+	assert_non_null(it);
+	for (; trace_call_next(it, &c) == 1; want += step)
+		assert_int_equal(c.id, want);
+	assert_int_equal(want, first + 1000 / step * step);
+	trace_call_iter_free(it);
+}
+
+static void test_calls_of_a_process(void **state)
+{
+	struct trace_writer *w = scratch_writer("processes");
+	uint32_t func = scratch_basics(w);
+	struct trace_process p = {.id = 2, .pid = 4712};
+	struct trace *t;
+
+	(void)state;
+	assert_int_equal(trace_writer_process(w, &p), 0);
+	for (uint32_t i = 2; i <= 4; i++) { /* threads 2 and 3 are process 2's; 4 belongs to nobody */
+		struct trace_thread th = {.id = i, .process = i < 4 ? 2 : 3, .tid = i};
+
+		assert_int_equal(trace_writer_thread(w, &th), 0);
+	}
+	for (uint64_t id = 1; id <= 1000; id++) {
+		struct trace_call c = scratch_call(id, func);
+
+		c.thread = id % 2 ? 1 : id % 4 ? 2 : 3;
+		assert_int_equal(trace_writer_call(w, &c), 0);
+	}
+	usleep(150000);
+	assert_int_equal(trace_writer_tick(w), 0);
+	t = scratch_open("processes"); /* not closed: there is no index */
+	calls_of(t, 2, 2, 2);
+	trace_close(t);
+	scratch_close(w);
+	t = scratch_open("processes");
+	calls_of(t, 1, 1, 2);
+	calls_of(t, 2, 2, 2);
+	trace_close(t);
+	assert_int_equal(scratch_query(scratch_path("processes"),
+				       "SELECT count(*) FROM sqlite_master WHERE name='call_thread'"),
+			 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),    cmocka_unit_test(test_small_tables),
-		cmocka_unit_test(test_objects),  cmocka_unit_test(test_long_recording),
-		cmocka_unit_test(test_memory),   cmocka_unit_test(test_views),
-		cmocka_unit_test(test_payloads), cmocka_unit_test(test_concurrent_readers),
+		cmocka_unit_test(test_calls_of_a_process),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_small_tables),
+		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_long_recording),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_payloads),
+		cmocka_unit_test(test_concurrent_readers),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
