@@ -71,13 +71,8 @@ static uint64_t out_value(const struct call *c, int p)
 
 static void enter_range(struct engine *e, const struct call *c, struct address_range *r)
 {
-	const struct trace_allocation *row = plan_allocation(e, c->rec->id, r->base);
-
 	r->created = c->rec->id;
-	if (row) {
-		r->id = row->id;
-		r->kind = row->kind;
-	}
+	plan_allocation(e, c->rec->id, r->base, &r->id, &r->kind);
 	addresses_add(&e->addresses, r);
 	result_allocation(e->out, r);
 }

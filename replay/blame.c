@@ -20,6 +20,19 @@ void blame_arm(struct engine *e)
 		e->watching = extension_watch(e, e->blame->live, e->blame->bytes);
 }
 
+/* The device numbers its launches, the trace its calls. */
+void blame_note_launch(struct engine *e, uint64_t call)
+{
+	uint64_t number = extension_launch_count(e);
+	struct extension_hit hit;
+
+	if (!e->watching || !extension_watch_result(e, &hit) ||
+	    hit.launch != (number ? number : e->counts.launches))
+		return;
+	e->watched_launch = hit.launch;
+	e->watched_call = call;
+}
+
 static bool collect_watched(struct engine *e)
 {
 	struct extension_hit hit;
@@ -28,8 +41,8 @@ static bool collect_watched(struct engine *e)
 
 	if (!e->watching || !extension_watch_result(e, &hit))
 		return false;
-	if (map_get(&e->launch_ids, hit.launch, &call))
-		row.launch = call;
+	if (hit.launch == e->watched_launch)
+		call = row.launch = e->watched_call;
 	row.kernel_name = hit.kernel;
 	row.text = hit.text;
 	row.source = hit.source;

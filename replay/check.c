@@ -227,7 +227,7 @@ void check_launch_hashes(struct engine *e, struct call *c)
 
 /* ---- results of calls --------------------------------------------------- */
 
-/* A launch that fails is the one that faulted when launches run one by one (session.c); else the last one may be. */
+/* A launch that fails is the one that faulted when launches run one by one (retry.c); else the last one may be. */
 static void fault_verdict(struct engine *e, struct call *c, const char *grade, const char *note)
 {
 	struct extension_fault f;

@@ -272,8 +272,10 @@ static void after_success(struct engine *e, struct call *c)
 	call_forget_destroyed(e, c);
 	contexts_follow(e, c);
 	transfers_note_writes(e, c);
-	if (!strcmp(c->f->base, "cuModuleUnload") || !strcmp(c->f->base, "cuLibraryUnload"))
+	if (!strcmp(c->f->base, "cuModuleUnload") || !strcmp(c->f->base, "cuLibraryUnload")) {
 		allocs_forget_globals(e, c->rec->args[0]);
+		module_unloaded(e, c->rec->args[0]);
+	}
 	captures_follow(e, c);
 	if (!strncmp(c->f->base, "cuStreamBeginCapture", 20))
 		e->capturing++;
@@ -389,13 +391,6 @@ static void replay_call(struct engine *e, const struct trace_call *rec, const st
 
 /* ---- the stream of calls ------------------------------------------------ */
 
-static bool is_ours(struct engine *e, const struct trace_call *rec)
-{
-	const struct trace_thread *t = trace_thread(e->trace, rec->thread);
-
-	return t && t->process == e->process;
-}
-
 static int issue_waiting(struct engine *e, struct waiting *w, uint64_t before)
 {
 	struct trace_call rec;
@@ -465,8 +460,6 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 	while ((rc = trace_call_next(it, &rec)) > 0) {
 		if (stop && rec.id > stop)
 			break;
-		if (!is_ours(e, &rec))
-			continue;
 		issue_waiting(e, w, rec.id);
 		if (take_call(e, w, &rec))
 			return CUTRACE_ENOMEM;
@@ -492,7 +485,7 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 int engine_run(struct engine *e, struct diag *d)
 {
 	struct waiting w = {0};
-	struct trace_call_iter *it = trace_calls(e->trace, 0, UINT64_MAX);
+	struct trace_call_iter *it = trace_calls_of(e->trace, e->process);
 	int rc = it ? run_stream(e, &w, it) : CUTRACE_ENOMEM;
 
 	free(w.heap);

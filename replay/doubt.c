@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What depends on launches that are left out. A launch that faults here, and did not when recorded, ends its
- * context; so the process is replayed again without it (session.c), and what it would have written is in
+ * context; so the process is replayed again without it (retry.c), and what it would have written is in
  * doubt. Doubt is followed by allocation: a kernel that may read what is in doubt puts into doubt what it may
  * write, a copy carries it along, an allocation that is overwritten whole is rid of it. A result in doubt that
  * differs proves nothing; every other is compared as ever. Errs on the side of doubt.

@@ -30,8 +30,8 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 	rc = plan_make(e, d);
 	if (rc)
 		return rc;
-	if (e->opt->driver)
-		reserve_plan(e);
+	if (e->opt->driver && reserve_plan(e))
+		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "cannot read its allocations");
 	if (e->reserve_clashes && e->opt->may_restart && !getenv("CUTRACE_REPLAY_NO_ASLR"))
 		return ENGINE_RESTART;
 	if (e->reserve_clashes)
@@ -46,14 +46,6 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 	return 0;
 }
 
-static void free_images(struct engine *e)
-{
-	for (size_t i = 0; i < e->image_copies.size; i++)
-		if (e->image_copies.slots[i].used)
-			free((void *)(uintptr_t)e->image_copies.slots[i].value);
-	map_free(&e->image_copies);
-}
-
 void engine_free(struct engine *e)
 {
 	transfers_abandon(e);
@@ -66,13 +58,12 @@ void engine_free(struct engine *e)
 	handles_free(&e->handles);
 	addresses_free(&e->addresses);
 	map_free(&e->missing_modules);
-	map_free(&e->launch_ids);
 	map_free(&e->functions);
 	for (size_t i = 0; i < e->nreasons; i++)
 		free(e->reasons[i]);
 	free(e->reasons);
 	free(e->scratch);
-	free_images(e);
+	module_free_images(e);
 	reserve_drop(e);
 	recorded_ptx_free(e);
 	plan_free(e);

@@ -3,7 +3,8 @@
  * engine: the replayer's inside. One `struct engine` replays one recorded process, in one process of its own,
  * on one target driver. Nothing in here prints. The files by what they own:
  *
- * - cmd_replay.c: options; session.c: one child per recorded process; report.c: what the user reads
+ * - cmd_replay.c: options; session.c: one child per recorded process; retry.c: again after a fault; injection.c:
+ *   --inject; report.c: what the user reads
  * - dispatch.c: order of calls and what is done with each; contexts.c: whose context and stream a call means
  * - args.c: a call's arguments, rebuilt from recorded memory; outs.c: what came back
  * - handles.c: recorded handle -> live handle; addresses.c: recorded address -> live address
@@ -195,7 +196,9 @@ void vmm_release(struct engine *e, uint64_t base, uint64_t bytes);
 
 bool module_is_load(const struct call *c);
 void module_replay(struct engine *e, struct call *c);
-const void *module_image(struct engine *e, uint64_t buffer, size_t *bytes, struct diag *d);
+void module_unloaded(struct engine *e,
+		     uint64_t handle); /* recorded; its image goes when nobody has it loaded */
+void module_free_images(struct engine *e);
 /* Why kernels of the module or library of this row of the trace can't run, or NULL. */
 const char *module_missing(struct engine *e, uint64_t id);
 
@@ -302,8 +305,8 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, launches_left_out, refused, captured, captured_alive, hashes, copies, faults,
-		failed_skipped, result_differs;
+	uint64_t launches, launches_refused, launches_left_out, refused, captured, captured_alive, hashes,
+		copies, faults, failed_skipped, result_differs;
 };
 
 /* The second replay, for the line that stored one element. */
@@ -330,8 +333,8 @@ struct engine {
 	struct trace_memory *memory[2];
 	struct api_memory memory_view[2];
 	uint64_t memory_call[2];
-	struct trace_allocation *allocation_rows;
-	size_t nallocation_rows;
+	struct sqlite3_stmt *allocation_row; /* plan.c's query */
+	uint64_t nallocations;               /* id of the last one */
 	struct trace_module *module_rows;
 	size_t nmodule_rows;
 	struct map modules_by_id, modules_by_call; /* -> index into module_rows */
@@ -345,7 +348,8 @@ struct engine {
 	struct map ptx_modules;      /* PTX buffer -> parsed module, 0 = it can't be */
 	struct map writes_variables; /* kernel -> whether it may store to variables of its module */
 	struct map variable_writers; /* module -> last launch that may have written its variables */
-	struct map image_copies;     /* trace buffer -> loaded bytes, kept: drivers may go on reading them */
+	struct map images; /* trace buffer -> struct image_copy: drivers may go on reading what they loaded */
+	struct map loaded; /* recorded module or library -> its image's buffer */
 	struct pending *pending;
 	size_t pending_bytes, npending;
 	struct pending *captured; /* into a graph that has no handle yet */
@@ -355,18 +359,19 @@ struct engine {
 	unsigned capturing; /* streams in capture: nothing may be freed or checked */
 	bool tainted;       /* something could not be replayed: differences prove nothing any more */
 	char taint[256];
-	bool dead;         /* the context is gone after a fault */
-	bool stop_at_fault, faulted; /* a new fault ends this run: the session begins another without its launch */
-	bool one_by_one;             /* the driver was told to wait for each launch */
+	bool dead; /* the context is gone after a fault */
+	bool stop_at_fault,
+		faulted; /* a new fault ends this run: the session begins another without its launch */
+	bool one_by_one; /* the driver was told to wait for each launch */
 	struct map left_out, left_out_kernels; /* launch; kernel -> launch from whose call on */
 	uint64_t any_doubt, variables_doubt;   /* a launch that something, a module's variable depends on */
-	int64_t no_device; /* cuInit's error here: nothing can be replayed */
-	int64_t sticky;    /* recorded error that stays until the context is gone */
+	int64_t no_device;                     /* cuInit's error here: nothing can be replayed */
+	int64_t sticky;                        /* recorded error that stays until the context is gone */
 	bool has_host_writes;
 	uint64_t last_launch, last_kernel, launches_issued;
-	struct call *scratch;  /* the call at hand */
-	struct map launch_ids; /* n-th launch issued -> call */
-	FILE *results;         /* pass 1 writes, pass 2 reads along */
+	struct call *scratch;                  /* the call at hand */
+	uint64_t watched_launch, watched_call; /* of the last launch that stored the watched element */
+	FILE *results;                         /* pass 1 writes, pass 2 reads along */
 	struct vmm_granules *granules;
 	unsigned vmm_failed;
 	struct map reserved; /* granules mapped without access; reserve.c */
@@ -393,7 +398,8 @@ const struct trace_module *plan_module(struct engine *e, uint64_t id);
 unsigned plan_globals_of(struct engine *e, uint64_t load_call, const char ***names, uint64_t **addresses);
 const char *plan_global_name(struct engine *e, uint64_t address); /* NULL */
 bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device);
-const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, uint64_t base);
+/* Row and kind of the allocation that the call made at that address; false: the trace has none. */
+bool plan_allocation(struct engine *e, uint64_t call, uint64_t base, uint64_t *id, const char **kind);
 
 /* session.c */
 struct session {
@@ -401,14 +407,18 @@ struct session {
 	char driver_path[4096];
 	char result_path[4096];
 	bool result_is_temporary, show_progress;
-	bool restart;      /* recorded addresses are taken; without randomisation they may be free */
-	unsigned ndevices; /* that the program used */
+	bool restart;              /* recorded addresses are taken; without randomisation they may be free */
+	unsigned ndevices;         /* that the program used */
 	struct left_out *left_out; /* launches that faulted in this replay */
 	size_t nleft_out;
 	struct diag error;
 	int status; /* enum replay_exit */
 };
 int session_run(struct session *s);
+
+/* injection.c: before and after */
+int injection_check(struct session *s);
+void injection_note(struct session *s);
 
 /* report.c: from the result database, to stdout. Returns an enum replay_exit. */
 int report_status(struct sqlite3 *db);
@@ -418,7 +428,7 @@ void report_json(struct sqlite3 *db, FILE *out);
 void report_reasons(struct sqlite3 *db, FILE *out); /* why nothing can be said */
 
 /* reserve.c */
-void reserve_plan(struct engine *e);
+int reserve_plan(struct engine *e);
 void reserve_release(struct engine *e, uint64_t base, uint64_t bytes);
 void reserve_drop(struct engine *e); /* all that is left: the driver takes no wishes */
 
@@ -430,6 +440,7 @@ void recorded_ptx_free(struct engine *e);
 
 /* blame.c: after a run that stopped at the element's last launch or copy. */
 void blame_arm(struct engine *e);
+void blame_note_launch(struct engine *e, uint64_t call); /* which has ended */
 void blame_collect(struct engine *e);
 
 #endif

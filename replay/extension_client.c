@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/engine.h"
 #include "api/extension.h"
+#include "replay/engine.h"
 
 /* A library of another version may have fewer members. */
 #define HAS(x, member) \

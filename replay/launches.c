@@ -166,14 +166,12 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 
 static void after_launch(struct engine *e, struct call *c, const struct trace_launch *l)
 {
-	uint64_t id = e->blame ? extension_launch_count(e) : 0;
-
 	e->counts.launches++;
 	e->last_launch = c->rec->id;
 	e->last_kernel = l->kernel;
 	recorded_ptx_note_launch(e, c->rec->id, l->kernel ? trace_kernel(e->trace, l->kernel) : NULL);
 	if (e->blame)
-		map_set(&e->launch_ids, id ? id : e->counts.launches, c->rec->id);
+		blame_note_launch(e, c->rec->id);
 }
 
 void launch_replay(struct engine *e, struct call *c)

@@ -27,19 +27,84 @@ bool module_is_load(const struct call *c)
 	return c->image.buffer && (!c->f || strncmp(c->f->name, "cuLink", 6));
 }
 
-const void *module_image(struct engine *e, uint64_t buffer, size_t *bytes, struct diag *d)
+struct image_copy {
+	size_t bytes;
+	unsigned users; /* modules loaded from it */
+	struct fatbin_wrapper *wrapper;
+	uint8_t data[];
+};
+
+static struct image_copy *find_image(struct engine *e, uint64_t buffer)
 {
 	uint64_t kept;
-	void *p;
 
-	if (map_get(&e->image_copies, buffer, &kept)) {
-		*bytes = (size_t)trace_buffer_bytes(e->trace, buffer);
-		return (const void *)(uintptr_t)kept;
+	return map_get(&e->images, buffer, &kept) ? (struct image_copy *)(uintptr_t)kept : NULL;
+}
+
+static void drop_image(struct engine *e, uint64_t buffer, struct image_copy *copy)
+{
+	map_remove(&e->images, buffer);
+	free(copy->wrapper);
+	free(copy);
+}
+
+static struct image_copy *load_image(struct engine *e, uint64_t buffer, struct diag *d)
+{
+	int64_t bytes = trace_buffer_bytes(e->trace, buffer);
+	struct image_copy *copy = find_image(e, buffer);
+
+	if (copy)
+		return copy;
+	copy = bytes < 0 ? NULL : malloc(sizeof(*copy) + (size_t)bytes + 1);
+	if (!copy) {
+		diag_set(d, CUTRACE_ENOMEM, "", "no memory for it");
+		return NULL;
 	}
-	p = trace_buffer_load(e->trace, buffer, bytes, d);
-	if (p)
-		map_set(&e->image_copies, buffer, word(p));
-	return p;
+	*copy = (struct image_copy){.bytes = (size_t)bytes};
+	copy->data[bytes] = '\0'; /* PTX is text */
+	if (!trace_buffer_read(e->trace, buffer, 0, copy->data, copy->bytes, d) &&
+	    !map_set(&e->images, buffer, word(copy)))
+		return copy;
+	free(copy);
+	return NULL;
+}
+
+static void note_loaded(struct engine *e, uint64_t handle, uint64_t buffer, struct image_copy *copy)
+{
+	if (!handle) { /* nobody will unload it */
+		copy->users++;
+		return;
+	}
+	module_unloaded(e, handle); /* a handle given again: its module went with its context */
+	if (!map_set(&e->loaded, handle, buffer))
+		copy->users++;
+}
+
+void module_unloaded(struct engine *e, uint64_t handle)
+{
+	struct image_copy *copy;
+	uint64_t buffer;
+
+	if (!map_get(&e->loaded, handle, &buffer))
+		return;
+	map_remove(&e->loaded, handle);
+	copy = find_image(e, buffer);
+	if (copy && !--copy->users)
+		drop_image(e, buffer, copy);
+}
+
+void module_free_images(struct engine *e)
+{
+	for (size_t i = 0; i < e->images.size; i++) {
+		struct image_copy *copy = (struct image_copy *)(uintptr_t)e->images.slots[i].value;
+
+		if (!e->images.slots[i].used)
+			continue;
+		free(copy->wrapper);
+		free(copy);
+	}
+	map_free(&e->images);
+	map_free(&e->loaded);
 }
 
 /* Bytes of the container at p, 0 when there is none: its header has their sizes, as docs/format.md says. */
@@ -61,24 +126,29 @@ static size_t container_bytes(const uint8_t *p, size_t left)
 
 /* A recorded fatbin is one container, or several laid one after the other: relocatable device code, which the
  * program gave as a version 2 wrapper with a list of what to link. */
-static void *engine_alloc_wrapper(struct engine *e, const void *image, size_t bytes)
+static const void *wrap(struct image_copy *image)
 {
-	struct fatbin_wrapper *w = arena_zalloc(&e->arena, sizeof(*w));
-	const uint8_t *p = image;
+	struct fatbin_wrapper *w = image->wrapper;
+	const uint8_t *p = image->data;
 	const void **list;
 	size_t n = 0, at, step;
 
+	if (w)
+		return w;
+	for (at = 0; (step = container_bytes(p + at, image->bytes - at)); at += step)
+		n++;
+	w = calloc(1, sizeof(*w) + (n + 1) * sizeof(*list));
 	if (!w)
 		return NULL;
-	*w = (struct fatbin_wrapper){WRAPPER_MAGIC, 1, image, NULL};
-	for (at = 0; (step = container_bytes(p + at, bytes - at)); at += step)
-		n++;
-	if (n < 2 || !(list = arena_zalloc(&e->arena, n * sizeof(*list))))
-		return w;
-	w->version = 2;
-	w->more = list;
-	for (at = container_bytes(p, bytes); (step = container_bytes(p + at, bytes - at)); at += step)
-		*list++ = p + at;
+	*w = (struct fatbin_wrapper){WRAPPER_MAGIC, n < 2 ? 1 : 2, image->data, NULL};
+	if (n >= 2) {
+		list = (const void **)(w + 1);
+		w->more = list;
+		for (at = container_bytes(p, image->bytes);
+		     (step = container_bytes(p + at, image->bytes - at)); at += step)
+			*list++ = p + at;
+	}
+	image->wrapper = w;
 	return w;
 }
 
@@ -119,16 +189,17 @@ static bool recorded_handle(struct engine *e, struct call *c, uint64_t *handle, 
 	return c->f && call_recorded_out(e, c, 0, handle);
 }
 
-static int64_t load(struct engine *e, const void *image, size_t bytes, bool is_library, uint64_t *live)
+static int64_t load(struct engine *e, struct image_copy *copy, bool is_library, uint64_t *live)
 {
 	const struct api_func *f = api_func_find("cuLibraryLoadData");
 	/* library, code, and options, values, counts of both kinds: none */
 	uint64_t args[8] = {word(live)};
+	const void *image = copy->data;
 	uint32_t magic;
 
 	memcpy(&magic, image, sizeof(magic));
-	if (magic == FATBIN_MAGIC && (is_library || container_bytes(image, bytes) < bytes))
-		image = engine_alloc_wrapper(e, image, bytes);
+	if (magic == FATBIN_MAGIC && (is_library || container_bytes(image, copy->bytes) < copy->bytes))
+		image = wrap(copy);
 	if (!image)
 		return 2;
 	if (!is_library)
@@ -144,11 +215,11 @@ void module_replay(struct engine *e, struct call *c)
 	uint64_t handle = 0, live = 0;
 	struct diag d = DIAG_INIT;
 	bool is_library;
-	size_t bytes = 0;
-	const void *image = module_image(e, c->image.buffer, &bytes, &d);
+	struct image_copy *image = load_image(e, c->image.buffer, &d);
 
-	if (!image || bytes < 4) {
-		c->refused = arena_printf(&c->arena, "its image can't be read: %s", d.what);
+	if (!image || image->bytes < 4) {
+		c->refused = arena_printf(&c->arena, "its image can't be read: %s",
+					  image ? "it is empty" : d.what);
 		return;
 	}
 	if (!contexts_enter(e, c->thread)) {
@@ -157,13 +228,16 @@ void module_replay(struct engine *e, struct call *c)
 	}
 	recorded_handle(e, c, &handle, &is_library);
 	extension_place_globals(e, c->rec->id);
-	c->result = load(e, image, bytes, is_library, &live);
+	c->result = load(e, image, is_library, &live);
 	e->counts.issued++;
 	if (c->result) {
+		if (!image->users)
+			drop_image(e, c->image.buffer, image);
 		if (!c->rec->result)
 			note_missing(e, c);
 		return;
 	}
+	note_loaded(e, handle, c->image.buffer, image);
 	handles_set(&e->handles, is_library ? e->handles.library_kind : e->handles.module_kind, handle, live);
 }
 

@@ -9,35 +9,6 @@
 
 #include "replay/engine.h"
 
-static const char *const kinds[] = {"device", "host", "registered", "managed", "vmm", "global", "pool"};
-
-/* The trace's strings die with the iteration; kinds are few. */
-static const char *kind_literal(const char *kind)
-{
-	for (unsigned i = 0; kind && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kinds[i], kind))
-			return kinds[i];
-	return "device";
-}
-
-static int add_allocation(void *ctx, const struct trace_allocation *a)
-{
-	struct engine *e = ctx;
-	struct trace_allocation *rows = e->allocation_rows;
-	size_t n = e->nallocation_rows;
-
-	if (!(n & (n + 1)) || !rows) { /* grows at 0, 1, 3, 7, ... */
-		rows = realloc(rows, (2 * n + 2) * sizeof(*rows));
-		if (!rows)
-			return CUTRACE_ENOMEM;
-		e->allocation_rows = rows;
-	}
-	rows[n] = *a;
-	rows[n].kind = kind_literal(a->kind);
-	e->nallocation_rows = n + 1;
-	return 0;
-}
-
 static int add_module(void *ctx, const struct trace_module *m)
 {
 	struct engine *e = ctx;
@@ -205,10 +176,9 @@ const char *plan_global_name(struct engine *e, uint64_t address)
 
 int plan_make(struct engine *e, struct diag *d)
 {
-	if (trace_allocations(e->trace, e->process, add_allocation, e) < 0 ||
-	    trace_modules(e->trace, e->process, add_module, e) < 0 || index_creators(e))
-		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path,
-				"cannot read its allocations and modules");
+	if (trace_modules(e->trace, e->process, add_module, e) < 0 || index_creators(e))
+		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "cannot read its modules");
+	e->nallocations = (uint64_t)query_int(e, "SELECT max(id) FROM allocation", 0);
 	e->last_call = (uint64_t)query_int(e, "SELECT max(id) FROM call", 0);
 	e->has_host_writes = query_int(e, "SELECT EXISTS (SELECT 1 FROM host_write)", 0) != 0;
 	find_globals(e);
@@ -218,30 +188,69 @@ int plan_make(struct engine *e, struct diag *d)
 void plan_free(struct engine *e)
 {
 	free(e->globals);
-	free(e->allocation_rows);
+	sqlite3_finalize(e->allocation_row);
 	free(e->module_rows);
 	map_free(&e->modules_by_id);
 	map_free(&e->modules_by_call);
 	map_free(&e->globals_by_address);
 }
 
-/* Rows are in order of creation. */
-const struct trace_allocation *plan_allocation(struct engine *e, uint64_t call, uint64_t base)
+/* ---- allocations ---------------------------------------------------------- */
+
+static const char *const kinds[] = {"device", "host", "registered", "managed", "vmm", "global", "pool"};
+
+static const char *kind_literal(const char *kind)
 {
-	size_t lo = 0, hi = e->nallocation_rows;
+	for (unsigned i = 0; kind && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i], kind))
+			return kinds[i];
+	return "device";
+}
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
+/* The first row from id on. */
+static bool allocation_from(sqlite3_stmt *st, uint64_t id)
+{
+	sqlite3_reset(st);
+	sqlite3_bind_int64(st, 1, (sqlite3_int64)id);
+	return sqlite3_step(st) == SQLITE_ROW;
+}
 
-		if (e->allocation_rows[mid].created < call)
-			lo = mid + 1;
+/* Rows are in order of creation, so the call's are found by halves: nothing is kept of a trace of many. */
+bool plan_allocation(struct engine *e, uint64_t call, uint64_t base, uint64_t *id, const char **kind)
+{
+	static const char sql[] =
+		"SELECT id,created,base,kind,process FROM allocation WHERE id>=? ORDER BY id";
+	uint64_t low = 1, high = e->nallocations + 1;
+	sqlite3_stmt *st = e->allocation_row;
+	bool found = false;
+
+	if (!st && sqlite3_prepare_v2(trace_db(e->trace), sql, -1, &e->allocation_row, NULL) != SQLITE_OK)
+		return false;
+	st = e->allocation_row;
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (allocation_from(st, mid) && (uint64_t)sqlite3_column_int64(st, 1) < call)
+			low = (uint64_t)sqlite3_column_int64(st, 0) + 1;
 		else
-			hi = mid;
+			high = mid;
 	}
-	for (; lo < e->nallocation_rows && e->allocation_rows[lo].created == call; lo++)
-		if (e->allocation_rows[lo].base == base)
-			return &e->allocation_rows[lo];
-	return NULL;
+	for (found = allocation_from(st, low); found; found = sqlite3_step(st) == SQLITE_ROW) {
+		if ((uint64_t)sqlite3_column_int64(st, 1) > call) {
+			found = false;
+			break;
+		}
+		if ((uint64_t)sqlite3_column_int64(st, 1) == call &&
+		    (uint64_t)sqlite3_column_int64(st, 2) == base &&
+		    sqlite3_column_int64(st, 4) == e->process)
+			break;
+	}
+	if (found) {
+		*id = (uint64_t)sqlite3_column_int64(st, 0);
+		*kind = kind_literal((const char *)sqlite3_column_text(st, 3));
+	}
+	sqlite3_reset(st);
+	return found;
 }
 
 const struct trace_module *plan_module_created(struct engine *e, uint64_t call)

@@ -8,6 +8,8 @@
 
 #include "replay/engine.h"
 
+#define MAX_PARSED 64 /* modules; a program that compiles as it runs may have any number */
+
 static const struct trace_image *image_of(struct engine *e, const struct trace_module *m)
 {
 	while (m && !m->image && m->parent && m->parent != m->id)
@@ -27,6 +29,14 @@ static struct ptx_module *parse(struct engine *e, const struct trace_image *imag
 }
 
 /* Kept: one image usually serves many launches. A failure is kept too. */
+static void free_parsed(struct engine *e)
+{
+	for (size_t i = 0; i < e->ptx_modules.size; i++)
+		if (e->ptx_modules.slots[i].used && e->ptx_modules.slots[i].value)
+			ptx_module_free((struct ptx_module *)(uintptr_t)e->ptx_modules.slots[i].value);
+	map_free(&e->ptx_modules);
+}
+
 static struct ptx_module *module_of(struct engine *e, const struct trace_module *row)
 {
 	const struct trace_image *image = image_of(e, row);
@@ -37,6 +47,8 @@ static struct ptx_module *module_of(struct engine *e, const struct trace_module 
 		return NULL;
 	if (map_get(&e->ptx_modules, image->ptx, &kept))
 		return (struct ptx_module *)(uintptr_t)kept;
+	if (e->ptx_modules.used >= MAX_PARSED) /* nobody keeps one beyond a call */
+		free_parsed(e);
 	m = parse(e, image);
 	map_set(&e->ptx_modules, image->ptx, word(m));
 	return m;
@@ -53,10 +65,7 @@ struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *
 
 void recorded_ptx_free(struct engine *e)
 {
-	for (size_t i = 0; i < e->ptx_modules.size; i++)
-		if (e->ptx_modules.slots[i].used && e->ptx_modules.slots[i].value)
-			ptx_module_free((struct ptx_module *)(uintptr_t)e->ptx_modules.slots[i].value);
-	map_free(&e->ptx_modules);
+	free_parsed(e);
 	map_free(&e->variable_writers);
 	map_free(&e->writes_variables);
 }

@@ -11,7 +11,7 @@
 #include "replay/engine.h"
 
 #define GRANULE (UINT64_C(2) << 20)
-#define MAX_GRANULES                                                                                      \
+#define MAX_GRANULES \
 	65536u            /* 128 GiB; each is a mapping at worst, of which a process may have some 65,000 \
 			   */
 #define MAX_CLASHES 1024u /* in a row, 2 GiB: no allocation was there, whatever the trace says */
@@ -39,24 +39,27 @@ static bool reserve_granule(struct engine *e, uint64_t at)
 	return true;
 }
 
-void reserve_plan(struct engine *e)
+static int reserve_allocation(void *ctx, const struct trace_allocation *a)
 {
-	unsigned clashes;
+	struct engine *e = ctx;
+	unsigned clashes = 0;
 
-	for (size_t i = 0; i < e->nallocation_rows; i++) {
-		const struct trace_allocation *a = &e->allocation_rows[i];
-
-		if (!is_device_memory(a) || a->base > MAX_ADDRESS || a->bytes > MAX_ADDRESS - a->base)
-			continue;
-		clashes = 0;
-		for (uint64_t at = a->base & ~(GRANULE - 1); at < a->base + a->bytes; at += GRANULE) {
-			if (e->reserved.used >= MAX_GRANULES)
-				return;
-			clashes = reserve_granule(e, at) ? 0 : clashes + 1;
-			if (clashes == MAX_CLASHES)
-				break;
-		}
+	if (!is_device_memory(a) || a->base > MAX_ADDRESS || a->bytes > MAX_ADDRESS - a->base)
+		return 0;
+	for (uint64_t at = a->base & ~(GRANULE - 1); at < a->base + a->bytes && clashes < MAX_CLASHES;
+	     at += GRANULE) {
+		if (e->reserved.used >= MAX_GRANULES)
+			return 1;
+		clashes = reserve_granule(e, at) ? 0 : clashes + 1;
 	}
+	return 0;
+}
+
+int reserve_plan(struct engine *e)
+{
+	int rc = trace_allocations(e->trace, e->process, reserve_allocation, e);
+
+	return rc < 0 ? rc : 0;
 }
 
 void reserve_release(struct engine *e, uint64_t base, uint64_t bytes)

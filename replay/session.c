@@ -16,25 +16,12 @@
 #include <unistd.h>
 
 #include "replay/engine.h"
+#include "replay/session.h"
 
 #define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
 
 #define EXIT_RESTART 99 /* of a child: ENGINE_RESTART */
 #define EXIT_FAULTED 98 /* a fault that the recording did not have: the last verdict */
-#define MAX_FAULTS   16 /* of a process; each costs a run from the start */
-
-struct run {
-	struct session *s;
-	uint32_t process;
-	unsigned pass;
-	const struct blame_request *blame;
-	const char *va_base;
-	FILE *results;
-	bool faulted;    /* the last run ended so */
-	bool one_by_one; /* launches are waited for, so that the one that faults is known */
-	bool give_up;    /* the next fault ends what can be compared */
-	int64_t guess;   /* verdict of a fault whose launch is not known for certain */
-};
 
 /* ---- progress ----------------------------------------------------------- */
 
@@ -104,6 +91,7 @@ static void write_counts(struct engine *e)
 		{"copies", c->copies},
 		{"captured", c->captured},
 		{"captured_alive", c->captured_alive},
+		{"images_alive", e->images.used},
 		{"faults", c->faults},
 		{"failed_skipped", c->failed_skipped},
 		{"result_differs", c->result_differs},
@@ -286,7 +274,7 @@ static int note_death(struct session *s, const struct run *r, int status)
 	return 0;
 }
 
-static int run_process(struct run *r)
+int run_process(struct run *r)
 {
 	pid_t pid;
 	int status = 0;
@@ -304,107 +292,6 @@ static int run_process(struct run *r)
 	if (r->faulted)
 		return 0;
 	return r->s->restart ? ENGINE_RESTART : note_death(r->s, r, status);
-}
-
-/* ---- going on after a fault ---------------------------------------------- */
-
-static int64_t run_sql(sqlite3 *db, const struct run *r, const char *sql)
-{
-	sqlite3_stmt *st = NULL;
-	int64_t value = 0;
-
-	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK) {
-		sqlite3_bind_int64(st, 1, r->process);
-		sqlite3_bind_int64(st, 2, r->pass);
-		if (sqlite3_bind_parameter_count(st) > 2)
-			sqlite3_bind_int64(st, 3, r->guess);
-		if (sqlite3_step(st) == SQLITE_ROW)
-			value = sqlite3_column_int64(st, 0);
-	}
-	sqlite3_finalize(st);
-	return value;
-}
-
-#define NEW_FAULTS "verdict WHERE process = ?1 AND pass = ?2 AND kind = 'fault' AND grade = 'fault'"
-
-/* Of a run that will be repeated only its faults stay. */
-static void forget_run(sqlite3 *db, const struct run *r)
-{
-	run_sql(db, r,
-		"DELETE FROM verdict WHERE process = ?1 AND pass = ?2 AND NOT (kind = 'fault' AND grade = "
-		"'fault')");
-	run_sql(db, r, "DELETE FROM diagnostic WHERE process = ?1 AND pass = ?2");
-	run_sql(db, r, "DELETE FROM allocation WHERE process = ?1 AND pass = ?2");
-	run_sql(db, r, "DELETE FROM count WHERE process = ?1 AND pass = ?2");
-	if (r->results) {
-		rewind(r->results);
-		if (r->pass == 1 && ftruncate(fileno(r->results), 0))
-			rewind(r->results); /* what is written next lies over it */
-	}
-}
-
-/* False: there is no launch to leave out, or enough have been. */
-static bool leave_out(struct session *s, const struct left_out *l)
-{
-	struct left_out *grown;
-	unsigned n = 0;
-
-	for (size_t i = 0; i < s->nleft_out; i++) {
-		n += s->left_out[i].process == l->process;
-		if (s->left_out[i].launch == l->launch)
-			return false;
-	}
-	if (!l->launch || n >= MAX_FAULTS ||
-	    !(grown = realloc(s->left_out, (s->nleft_out + 1) * sizeof(*grown))))
-		return false;
-	s->left_out = grown;
-	grown[s->nleft_out++] = *l;
-	return true;
-}
-
-/* The context is gone with all that was in it. So the process is replayed again: first with its launches one by one,
- * which tells the launch that faults for certain, then without that launch. */
-static int begin_again(struct run *r)
-{
-	struct left_out l = {.process = r->process};
-	struct result_db *db;
-	sqlite3 *sql;
-	int rc = result_open(&db, r->s->result_path, false, &r->s->error);
-
-	if (rc)
-		return rc;
-	sql = result_sqlite(db);
-	if (r->one_by_one) {
-		l.launch = (uint64_t)run_sql(sql, r,
-					     "SELECT launch FROM " NEW_FAULTS " ORDER BY id DESC LIMIT 1");
-		l.kernel = (uint64_t)run_sql(sql, r,
-					     "SELECT kernel FROM " NEW_FAULTS " ORDER BY id DESC LIMIT 1");
-		if (r->guess)
-			run_sql(sql, r, "DELETE FROM " NEW_FAULTS " AND id = ?3");
-		r->guess = 0;
-		r->give_up = !leave_out(r->s, &l);
-		if (r->give_up) /* the next run meets it again */
-			run_sql(sql, r,
-				"DELETE FROM verdict WHERE id = (SELECT max(id) FROM " NEW_FAULTS ")");
-	} else {
-		r->guess = run_sql(sql, r, "SELECT max(id) FROM " NEW_FAULTS);
-	}
-	r->one_by_one = true;
-	forget_run(sql, r);
-	result_close(db);
-	return 0;
-}
-
-static int run_to_the_end(struct run *r)
-{
-	int rc = run_process(r);
-
-	while (!rc && r->faulted) {
-		rc = begin_again(r);
-		if (!rc)
-			rc = run_process(r);
-	}
-	return rc;
 }
 
 /* ---- which processes ---------------------------------------------------- */
@@ -569,54 +456,6 @@ static void find_store(struct session *s)
 		run_process(&r);
 }
 
-/* ---- injected faults ----------------------------------------------------- */
-
-/* A misspelt injection must not look like one that no result shows. */
-static int check_injection(struct session *s)
-{
-	const char *colon = strchr(s->opt->inject, ':');
-	struct trace *t;
-	sqlite3_stmt *st = NULL;
-	bool launched = false;
-	int rc = trace_open(&t, s->opt->trace_path, &s->error);
-
-	if (rc)
-		return rc;
-	sqlite3_prepare_v2(trace_db(t),
-			   "SELECT EXISTS (SELECT 1 FROM launch JOIN kernel ON kernel.id = launch.kernel "
-			   "WHERE name = ?)",
-			   -1, &st, NULL);
-	sqlite3_bind_text(st, 1, s->opt->inject, (int)(colon - s->opt->inject), SQLITE_STATIC);
-	if (st && sqlite3_step(st) == SQLITE_ROW)
-		launched = sqlite3_column_int(st, 0);
-	sqlite3_finalize(st);
-	trace_close(t);
-	if (launched)
-		return 0;
-	return diag_set(&s->error, CUTRACE_EINVAL, s->opt->trace_path,
-			"--inject %s: the trace launches no kernel of that name", s->opt->inject);
-}
-
-static void note_injection(struct session *s)
-{
-	struct result_db *db;
-	struct diag d = DIAG_INIT;
-	char text[512];
-
-	if (result_open(&db, s->result_path, false, &d))
-		return;
-	if (report_status(result_sqlite(db)) == REPLAY_MATCH && !report_tolerated(result_sqlite(db))) {
-		snprintf(text, sizeof(text),
-			 "--inject %s changed no compared result: is there an instruction on that line, is "
-			 "it executed, and does "
-			 "its result reach a buffer?",
-			 s->opt->inject);
-		result_scope(db, 0, 1);
-		result_diagnostic(db, 0, "warning", text);
-	}
-	result_close(db);
-}
-
 /* ---- two bases ---------------------------------------------------------- */
 
 static bool was_translated(struct session *s)
@@ -706,7 +545,7 @@ int session_run(struct session *s)
 		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
 			      strerror(errno));
 	if (!rc && s->opt->inject)
-		rc = check_injection(s);
+		rc = injection_check(s);
 	if (!rc)
 		rc = choose_result_path(s);
 	if (!rc)
@@ -722,7 +561,7 @@ int session_run(struct session *s)
 	if (!rc && !s->opt->stop_at)
 		find_store(s);
 	if (!rc && s->opt->inject)
-		note_injection(s);
+		injection_note(s);
 	if (results)
 		fclose(results);
 	free(rec.ids);

@@ -57,6 +57,22 @@ END
 expect 0 "$cutrace" dump --payload 1 "$fresh"
 says err 'call 1 has no buffers'
 
+# An injected fault needs a bit that is there.
+expect 0 "$cutrace" dump --modules "$work/modules" "$fresh"
+ptx=$(find "$work/modules" -name '*.ptx' | head -n 1)
+line=$(awk '/^[ \t]*fma\.rn\.f32/ { print NR; exit }' "$ptx")
+expect 1 "$cutrace" replay --inject "saxpy:$line:31" "$fresh"
+while IFS='|' read -r place message; do
+	expect 125 "$cutrace" replay --inject "saxpy:$place" "$fresh"
+	says err "$message"
+done <<END
+$line:32|the result of PTX line $line \(fma\.rn\.f32\) has 32 bits: there is no bit 32
+$(awk '/^[ \t]*setp\./ { print NR; exit }' "$ptx"):1|\(setp\..*\) has 1 bit: there is no bit 1
+$(awk '/^[ \t]*st\.global\.f32/ { print NR; exit }' "$ptx"):32|\(st\.global\.f32\) has 32 bits
+$(awk '/^[ \t]*ret;/ { print NR; exit }' "$ptx"):0|has no result: ret;
+100000:0|the PTX ends before line 100000
+END
+
 # JSON is UTF-8, whatever bytes a path is made of. sqlite3 has a JSON parser; iconv knows UTF-8.
 odd=$work/$(printf 'tr\377ace')
 cp "$fresh" "$odd"

@@ -425,6 +425,12 @@ EXPORT int cuModuleLoadData(u64 *m, const void *image)
 	return env("FAKE_NO_CODE") ? 209 : 0;
 }
 
+EXPORT int cuModuleUnload(u64 m)
+{
+	say("cuModuleUnload %llx", (unsigned long long)m);
+	return 0;
+}
+
 static char names[64][32];
 
 EXPORT int cuModuleGetFunction(u64 *f, u64 m, const char *name)

@@ -298,6 +298,32 @@ static void test_more_answers_than_room(void **state)
 	assert_int_equal(close_and_replay(), REPLAY_MATCH);
 }
 
+/* An image is kept as long as something is loaded from it: a program that compiles as it runs has any number. */
+static void test_images_end_with_their_modules(void **state)
+{
+	char image[] = ".version 8.0\n.target sm_80\n.address_size 64\n// 0\n";
+	uint64_t load;
+
+	(void)state;
+	open_trace();
+	for (unsigned i = 0; i < 8; i++) {
+		image[sizeof(image) - 3] = (char)('0' + i / 2); /* each twice at a time */
+		builder_out(&b, 0, 0x2000 + i % 2);
+		load = CALL(&b, "cuModuleLoadData", HOST, HOST + 64);
+		builder_payload(&b, load, 1, "image", HOST + 64, 0, image, sizeof(image));
+		if (i % 2) {
+			CALL(&b, "cuModuleUnload", 0x2000);
+			CALL(&b, "cuModuleUnload", 0x2001);
+		}
+	}
+	builder_out(&b, 0, 0x2000);
+	load = CALL(&b, "cuModuleLoadData", HOST, HOST + 64);
+	builder_payload(&b, load, 1, "image", HOST + 64, 0, image, sizeof(image));
+	assert_int_equal(close_and_replay(), REPLAY_MATCH);
+	assert_logged("cuModuleLoadData", 9);
+	assert_string_equal(result("SELECT n FROM count WHERE what = 'images_alive'"), "1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup(test_default_streams_of_threads, fake_setup),
 		cmocka_unit_test_setup(test_array_of_handles, fake_setup),
 		cmocka_unit_test_setup(test_more_answers_than_room, fake_setup),
+		cmocka_unit_test_setup(test_images_end_with_their_modules, fake_setup),
 	};
 
 	return fake_begin() ? scene_end(cmocka_run_group_tests(tests, NULL, NULL)) : 1;

@@ -128,25 +128,62 @@ static void test_many_modules(void **state)
 	close_plan();
 }
 
+/* By the call that made it, among those of other processes. */
+static void test_allocations_by_call(void **state)
+{
+	enum { N = 1000 };
+	uint64_t id;
+	const char *kind;
+
+	(void)state;
+	builder_open(&b, path);
+	for (unsigned i = 0; i < N; i++) {
+		struct trace_allocation other = {
+			.process = 2, .base = ADDRESS, .bytes = 16, .kind = "pool", .created = 10 * i};
+		struct trace_allocation two[2] = {
+			{.process = 1, .base = ADDRESS, .bytes = 16, .kind = "device", .created = 10 * i + 5},
+			{.process = 1,
+			 .base = ADDRESS + 64,
+			 .bytes = 16,
+			 .kind = "host",
+			 .created = 10 * i + 5}};
+
+		assert_int_equal(trace_writer_allocation(b.w, &other), 0);
+		assert_int_equal(trace_writer_allocation(b.w, &two[0]), 0);
+		assert_int_equal(trace_writer_allocation(b.w, &two[1]), 0);
+	}
+	open_plan();
+	for (unsigned i = 0; i < N; i += 7) {
+		assert_true(plan_allocation(&e, 10 * i + 5, ADDRESS, &id, &kind));
+		assert_int_equal(id, 3 * i + 2);
+		assert_string_equal(kind, "device");
+		assert_true(plan_allocation(&e, 10 * i + 5, ADDRESS + 64, &id, &kind));
+		assert_int_equal(id, 3 * i + 3);
+		assert_string_equal(kind, "host");
+		assert_false(plan_allocation(&e, 10 * i, ADDRESS, &id, &kind));
+		assert_false(plan_allocation(&e, 10 * i + 5, ADDRESS + 1, &id, &kind));
+	}
+	assert_false(plan_allocation(&e, 10 * N + 5, ADDRESS, &id, &kind));
+	close_plan();
+}
+
 /* A row that claims terabytes where something is mapped already. */
 static void test_absurd_allocation(void **state)
 {
 	const uint64_t bytes = UINT64_C(16) << 30, granule = UINT64_C(2) << 20;
 	void *taken = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct trace_allocation rows[2];
 
 	(void)state;
 	assert_ptr_not_equal(taken, MAP_FAILED);
-	memset(&e, 0, sizeof(e));
-	rows[0] = (struct trace_allocation){
-		.base = (uint64_t)(uintptr_t)taken, .bytes = bytes, .kind = "device"};
-	rows[1] = (struct trace_allocation){.base = ADDRESS, .bytes = 4 * granule, .kind = "device"};
-	e.allocation_rows = rows;
-	e.nallocation_rows = 2;
-	reserve_plan(&e);
+	builder_open(&b, path);
+	builder_allocation(&b, 1, (uint64_t)(uintptr_t)taken, bytes);
+	builder_allocation(&b, 2, ADDRESS, 4 * granule);
+	open_plan();
+	assert_int_equal(reserve_plan(&e), 0);
 	assert_in_range(e.reserve_clashes, 1, 1024);
 	assert_int_equal(e.reserved.used, 4);
 	reserve_drop(&e);
+	close_plan();
 	munmap(taken, bytes);
 }
 
@@ -155,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables_asked_again),
 		cmocka_unit_test(test_many_modules),
+		cmocka_unit_test(test_allocations_by_call),
 		cmocka_unit_test(test_absurd_allocation),
 	};
 	int fd = mkstemp(path), rc;

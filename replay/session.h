@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session: one run of one recorded process, in a child; shared by the files that decide which runs there are.
+ */
+#ifndef CUTRACE_REPLAY_SESSION_H
+#define CUTRACE_REPLAY_SESSION_H
+
+#include "replay/engine.h"
+
+struct run {
+	struct session *s;
+	uint32_t process;
+	unsigned pass;
+	const struct blame_request *blame;
+	const char *va_base;
+	FILE *results;
+	bool faulted;    /* the last run ended so */
+	bool one_by_one; /* launches are waited for, so that the one that faults is known */
+	bool give_up;    /* the next fault ends what can be compared */
+	int64_t guess;   /* verdict of a fault whose launch is not known for certain */
+};
+
+int run_process(struct run *r);    /* session.c: once */
+int run_to_the_end(struct run *r); /* retry.c: again without what faulted */
+
+#endif
