@@ -69,6 +69,7 @@ struct form {
 	const void *param_data;
 	unsigned param_bytes;
 	unsigned shared_bytes; /* dynamic */
+	bool faults;           /* the launch must end in a trap */
 	const void *arg;       /* for the reference */
 	long k[6];
 	const struct int_type *type;
@@ -78,6 +79,7 @@ struct form {
 
 struct suite {
 	const char *name, *target; /* "sm_90" */
+	const char *version;       /* of PTX; NULL: 9.0 */
 	struct form *forms;
 	unsigned n, cap;
 };
@@ -149,6 +151,12 @@ void forms_mma(struct suite *s);
 void forms_mma_sparse(struct suite *s);
 void forms_mma_narrow(struct suite *s);
 void forms_wmma(struct suite *s);
+void forms_video(struct suite *s);
+void forms_mbarrier(struct suite *s);
+void forms_policy(struct suite *s);
+void forms_setmaxnreg(struct suite *s);
+void forms_old(struct suite *s);
+void forms_unsynchronised(struct suite *s);
 void forms_matrix_move(struct suite *s);
 void forms_wide_access(struct suite *s);
 

@@ -280,13 +280,14 @@ const struct isa_row isa_rows[] = {
 	{"9.7.12", "{bra|brx.idx|call|ret}{|.uni}"},
 	{"9.7.12", "exit"},
 	/* synchronisation */
-	{"9.7.13.1", "{bar|barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}"},
+	{"9.7.13.1", "{bar|bar.cta|barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}"},
 	{"9.7.13.1", "{barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}.aligned"},
 	{"9.7.13.2", "bar.warp.sync"},
 	{"9.7.13.3", "barrier.cluster{.arrive|.arrive.release|.arrive.relaxed|.wait|.wait.acquire}{|.aligned}"},
 	{"9.7.13.4", "membar{.cta|.gl|.sys}"},
 	{"9.7.13.4", "fence{|.sc|.acq_rel|.acquire|.release}$scope"},
-	{"9.7.13.4", "{fence|membar}.proxy{.alias|.async|.async.global|.async.shared|.async.shared::cluster}"},
+	{"9.7.13.4", "membar.proxy.alias"}, /* assemblers take no other kind */
+	{"9.7.13.4", "fence.proxy{.alias|.async|.async.global|.async.shared|.async.shared::cluster}"},
 	{"9.7.13.4", "fence.proxy.tensormap::generic{.acquire|.release}$scope"},
 	{"9.7.13.4", "fence.mbarrier_init.release.cluster"},
 	{"9.7.13.4", "fence{.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta}.cluster"},

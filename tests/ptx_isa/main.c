@@ -20,33 +20,40 @@
 static const struct part {
 	const char *name, *target;
 	void (*forms)(struct suite *s);
+	const char *version;
 } parts[] = {
-	{"integer", "sm_90", forms_integer},
-	{"bits", "sm_90", forms_bits},
-	{"carry", "sm_90", forms_carry},
-	{"compare", "sm_90", forms_compare},
-	{"float", "sm_90", forms_float},
-	{"half", "sm_90", forms_half},
-	{"convert", "sm_90", forms_convert},
-	{"narrow", "sm_90", forms_narrow},
-	{"approx", "sm_90", forms_approx},
-	{"warp", "sm_90", forms_warp},
-	{"atomic", "sm_90", forms_atomic},
-	{"memory", "sm_90", forms_memory},
-	{"control", "sm_90", forms_control},
-	{"operands", "sm_90", forms_operands},
-	{"vector_atomic", "sm_90", forms_vector_atomic},
-	{"access", "sm_90", forms_access},
-	{"mma", "sm_90", forms_mma},
-	{"mma_sparse", "sm_90", forms_mma_sparse},
-	{"mma_narrow", "sm_120a", forms_mma_narrow},
-	{"wmma", "sm_90", forms_wmma},
-	{"matrix_move", "sm_90", forms_matrix_move},
-	{"more", "sm_90", forms_more},
-	{"launch", "sm_90", forms_launch},
-	{"tiny", "sm_100a", forms_tiny},
-	{"blackwell", "sm_100a", forms_blackwell},
-	{"wide_access", "sm_100a", forms_wide_access},
+	{"integer", "sm_90", forms_integer, NULL},
+	{"bits", "sm_90", forms_bits, NULL},
+	{"carry", "sm_90", forms_carry, NULL},
+	{"compare", "sm_90", forms_compare, NULL},
+	{"float", "sm_90", forms_float, NULL},
+	{"half", "sm_90", forms_half, NULL},
+	{"convert", "sm_90", forms_convert, NULL},
+	{"narrow", "sm_90", forms_narrow, NULL},
+	{"approx", "sm_90", forms_approx, NULL},
+	{"warp", "sm_90", forms_warp, NULL},
+	{"atomic", "sm_90", forms_atomic, NULL},
+	{"memory", "sm_90", forms_memory, NULL},
+	{"control", "sm_90", forms_control, NULL},
+	{"operands", "sm_90", forms_operands, NULL},
+	{"vector_atomic", "sm_90", forms_vector_atomic, NULL},
+	{"access", "sm_90", forms_access, NULL},
+	{"mma", "sm_90", forms_mma, NULL},
+	{"mma_sparse", "sm_90", forms_mma_sparse, NULL},
+	{"mma_narrow", "sm_120a", forms_mma_narrow, NULL},
+	{"wmma", "sm_90", forms_wmma, NULL},
+	{"video", "sm_90", forms_video, NULL},
+	{"matrix_move", "sm_90", forms_matrix_move, NULL},
+	{"mbarrier", "sm_90", forms_mbarrier, NULL},
+	{"policy", "sm_90", forms_policy, NULL},
+	{"setmaxnreg", "sm_90a", forms_setmaxnreg, NULL},
+	{"old", "sm_20", forms_old, "2.3"},
+	{"unsynchronised", "sm_60", forms_unsynchronised, "6.0"},
+	{"more", "sm_90", forms_more, NULL},
+	{"launch", "sm_90", forms_launch, NULL},
+	{"tiny", "sm_100a", forms_tiny, NULL},
+	{"blackwell", "sm_100a", forms_blackwell, NULL},
+	{"wide_access", "sm_100a", forms_wide_access, NULL},
 };
 #define NPARTS (sizeof(parts) / sizeof(parts[0]))
 
@@ -72,7 +79,7 @@ static void note_coverage(const struct suite *s)
 static void part_test(void **state)
 {
 	const struct part *p = *state;
-	struct suite s = {.name = p->name, .target = p->target};
+	struct suite s = {.name = p->name, .target = p->target, .version = p->version};
 	struct tally t = {0};
 
 	p->forms(&s);
@@ -91,7 +98,8 @@ static int emit_all(const char *dir)
 	char path[512];
 
 	for (size_t i = 0; i < NPARTS; i++) {
-		struct suite s = {.name = parts[i].name, .target = parts[i].target};
+		struct suite s = {
+			.name = parts[i].name, .target = parts[i].target, .version = parts[i].version};
 
 		parts[i].forms(&s);
 		snprintf(path, sizeof(path), "%s/%s.ptx", dir, s.name);
