@@ -151,6 +151,25 @@ static inline REC_INLINE void rec_fetch_ahead(const void *at)
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
 }
 
+/* RING_CHANGING: makes the common counter begin unless somebody has. */
+REC_HIDDEN void rec_numbers_begin(struct ring_session *s);
+
+/* The number of a call that begins (ring.h says how they are given). One instruction, so that nothing that
+ * interrupts the thread can come between. */
+static inline REC_INLINE uint64_t rec_number(struct ring_session *s)
+{
+	uint32_t numbering = atomic_load_explicit(&s->numbering, memory_order_relaxed);
+	uint64_t n = 1;
+
+	if (REC_LIKELY(numbering == RING_ALONE)) {
+		__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(s->alone));
+		return n + 1;
+	}
+	if (REC_UNLIKELY(numbering == RING_CHANGING))
+		rec_numbers_begin(s);
+	return 1 + atomic_fetch_add_explicit(&s->sequence, 1, memory_order_relaxed);
+}
+
 static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func, uint32_t nargs)
 {
 	struct rec_thread *t = rec_self;
@@ -168,7 +187,7 @@ static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func,
 	f->t = t;
 	f->func = func;
 	/* Taken after the room is had, so that a number is followed by its record within nanoseconds. */
-	f->seq = t->seq = 1 + atomic_fetch_add_explicit(&t->session->sequence, 1, memory_order_relaxed);
+	f->seq = t->seq = rec_number(t->session);
 	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_ENTER, .flags = (uint16_t)func};
 	e->seq = f->seq;
 	e->tsc = rec_now();
@@ -193,7 +212,7 @@ static inline REC_INLINE uint64_t *rec_leave(struct rec_frame *f, int64_t result
 	if (REC_UNLIKELY(!e))
 		return rec_scrap;
 	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_EXIT};
-	e->seq_seen = atomic_load_explicit(&t->session->sequence, memory_order_relaxed);
+	e->seq_seen = ring_newest(t->session);
 	e->tsc = rec_now();
 	e->result = (int32_t)result;
 	e->seq = (uint32_t)f->seq;

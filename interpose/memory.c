@@ -109,7 +109,7 @@ static void put_outs(struct rec_frame *f, uint64_t *w, const uint64_t *args)
 void rec_leave_memory(struct rec_frame *f, int64_t result, const uint64_t *args)
 {
 	/* The call ended now, not when its memory has been copied. */
-	uint64_t seen = atomic_load_explicit(&f->t->session->sequence, memory_order_relaxed), now = rec_now();
+	uint64_t seen = ring_newest(f->t->session), now = rec_now();
 	const struct api_func *fn = &api_funcs[f->func];
 	int saved = errno;
 	uint64_t *w;

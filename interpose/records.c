@@ -147,11 +147,9 @@ static void payload_long_rows(const struct rec_payload *p, const struct gather *
 				  g->base + i / g->height * g->slice + i % g->height * g->pitch, g->row);
 }
 
-/* Most copies are small and go into the ring in one piece, which needs no number to be joined by. */
-void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,
-			uint64_t device, size_t bytes)
+static void linear_in_pieces(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,
+			     uint64_t device, size_t bytes)
 {
-	struct rec_thread *t = rec_thread_now();
 	struct rec_payload p = {.seq = seq,
 				.kind = kind,
 				.param = param,
@@ -160,18 +158,32 @@ void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, co
 				.width = bytes,
 				.height = 1,
 				.depth = 1};
-	struct ring_payload *r;
 
-	if (t && bytes > piece_bytes(t)) {
-		rec_payload_piece(&p, rec_unique(), bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, host,
-				  bytes);
+	rec_payload_piece(&p, rec_unique(), bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, host, bytes);
+}
+
+/* Most copies are small and go into the ring in one piece, which needs no number to be joined by. */
+void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, const void *host,
+			uint64_t device, size_t bytes)
+{
+	struct rec_thread *t = rec_thread_now();
+	struct ring_copy *r;
+
+	if (!t)
+		return;
+	if (REC_UNLIKELY(bytes > piece_bytes(t))) {
+		linear_in_pieces(seq, kind, param, host, device, bytes);
 		return;
 	}
-	r = t ? begin_payload(t, &p, 0, bytes, RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, 0, bytes) : NULL;
+	r = begin(t, sizeof(*r) + round8(bytes), RING_COPY, (uint16_t)(kind | (unsigned)param << 8));
 	if (!r)
 		return;
 	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 64);
 	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 128);
+	r->seq = seq;
+	r->address = (uintptr_t)host;
+	r->device_address = device;
+	r->data_bytes = bytes;
 	memcpy(r->data, host, bytes);
 	rec_commit(t, r->r.bytes);
 }

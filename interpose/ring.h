@@ -12,25 +12,50 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 3u
+#define RING_VERSION 4u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
+
+/* How calls get their numbers. Each call's is greater than that of every call that had ended before it began.
+ * While there is one ring only, its thread counts in `alone` with a plain instruction: a locked one waits for
+ * all stores before it, which is a third of what recording a call costs. The collector ends that before it
+ * takes a second ring (clients.c: share_numbers), in two steps:
+ *   RING_CHANGING  alone is not counted in any more, but for a thread that looked just before; whoever comes
+ *                  first makes the common counter begin at alone + 1, so that the number that such a thread
+ *                  still takes is nobody else's
+ *   RING_SHARED    after a barrier on all processors: the common counter has begun
+ */
+enum ring_numbering { RING_ALONE, RING_CHANGING, RING_SHARED };
 
 /* One page, shared by all processes of a recording; made by the collector. */
 struct ring_session {
 	uint64_t magic;
-	uint32_t version, pad;
-	_Atomic uint64_t sequence; /* next call id is sequence + 1; one fetch_add a call */
-	uint8_t pad1[64 - 32 + 8];
-	_Atomic uint32_t collector_alive; /* 0 once the collector is gone or gave up: record no more */
-	uint32_t flags;                   /* enum ring_session_flag */
-	uint64_t ring_bytes;              /* data bytes of each ring, a power of two */
-	uint64_t tsc_hz; /* of __rdtsc, measured by the collector; 0: records carry CLOCK_MONOTONIC ns */
+	uint32_t version;
+	uint32_t flags;      /* enum ring_session_flag */
+	uint64_t ring_bytes; /* data bytes of each ring, a power of two */
+	uint64_t tsc_hz;     /* of __rdtsc, measured by the collector; 0: records carry CLOCK_MONOTONIC ns */
 	uint64_t tsc_origin;
-	int64_t ns_origin; /* CLOCK_MONOTONIC at tsc_origin */
+	int64_t ns_origin;                /* CLOCK_MONOTONIC at tsc_origin */
+	_Atomic uint32_t numbering;       /* enum ring_numbering */
+	_Atomic uint32_t collector_alive; /* 0 once the collector is gone or gave up: record no more */
+	uint8_t pad0[8];
+	_Atomic uint64_t sequence; /* newest number; one fetch_add a call */
+	uint8_t pad1[56];
+	_Atomic uint64_t alone; /* the same, of the only thread */
 };
 enum ring_session_flag {
 	RING_SESSION_CHECK = 1 << 0, /* hash what each launch may have written */
 };
+
+/* Newest number taken. */
+static inline uint64_t ring_newest(struct ring_session *s)
+{
+	uint64_t n;
+
+	if (atomic_load_explicit(&s->numbering, memory_order_relaxed) == RING_ALONE)
+		return atomic_load_explicit(&s->alone, memory_order_relaxed);
+	n = atomic_load_explicit(&s->sequence, memory_order_relaxed);
+	return n ? n : atomic_load_explicit(&s->alone, memory_order_relaxed);
+}
 
 /* At the start of each ring's memfd; data follows at RING_DATA_OFFSET, `bytes` of it (a power of two). */
 #define RING_DATA_OFFSET 4096u
@@ -51,18 +76,17 @@ struct ring_header {
 };
 
 enum ring_kind {
-	RING_PAD, /* skip to the end of the ring */
-	RING_ENTER,
+	RING_ENTER = 1,
 	RING_EXIT,
 	RING_MEMORY,   /* host memory pieces of a call, phase in `flags` */
 	RING_PAYLOAD,  /* one piece of a payload */
+	RING_COPY,     /* a whole one, of one row: most are small, and then the fewer lines, the faster */
 	RING_FUNCTION, /* names a function id that is not in the table: unknown functions, export-table slots
 			*/
 	RING_LAUNCH,   /* packed parameters of a launch */
 	RING_HASH,     /* --check: one allocation's hash after a launch */
-	RING_HOST_WRITE,
-	RING_DIAG,   /* text of a diagnostic */
-	RING_KERNEL, /* what the driver says a function handle is, when it is launched for the first time */
+	RING_DIAG,     /* text of a diagnostic */
+	RING_KERNEL,   /* what the driver says a function handle is, when it is launched for the first time */
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
@@ -122,6 +146,12 @@ struct ring_payload {
 	uint64_t offset;     /* of this piece in the whole: pieces from several threads come in any order */
 	uint64_t data_bytes; /* in this piece */
 	uint8_t data[];      /* RING_UNAVAILABLE: the reason as text */
+};
+
+struct ring_copy {
+	struct ring_record r; /* flags: enum ring_payload_kind | param << 8 */
+	uint64_t seq, address, device_address, data_bytes;
+	uint8_t data[];
 };
 
 struct ring_function {

@@ -259,6 +259,16 @@ struct rec_thread *rec_make_room(uint64_t bytes)
 	return ok ? t : NULL;
 }
 
+/* ---- numbers ---------------------------------------------------------------------- */
+
+void rec_numbers_begin(struct ring_session *s)
+{
+	uint64_t none = 0;
+
+	/* Ours do not change any more: this thread has seen that it is not alone. */
+	atomic_compare_exchange_strong(&s->sequence, &none, atomic_load(&s->alone) + 1);
+}
+
 /* ---- own calls ------------------------------------------------------------------- */
 
 /* What the driver says during a call of the recorder's own concerns the program all the same. */

@@ -52,5 +52,4 @@ FROM kernel k LEFT JOIN launch l ON l.kernel = k.id GROUP BY k.id ORDER BY launc
 CREATE VIEW transfers AS
 SELECT p.call AS call, f.name AS function, p.kind AS kind, b.bytes AS bytes, p.buffer AS buffer,
   CASE WHEN p.device_address IS NOT NULL THEN printf('0x%llx', p.device_address) END AS device_address, p.note AS note
-FROM payload p JOIN call c ON c.id = p.call JOIN function f ON f.id = c.func LEFT JOIN buffer b ON b.id = p.buffer
-WHERE p.kind <> 'params';
+FROM payload p JOIN call c ON c.id = p.call JOIN function f ON f.id = c.func LEFT JOIN buffer b ON b.id = p.buffer;

@@ -81,7 +81,7 @@ CREATE TABLE payload (
   id INTEGER PRIMARY KEY,
   call INTEGER NOT NULL,
   param INTEGER NOT NULL,           -- parameter index, -1: none
-  kind TEXT NOT NULL,               -- 'h2d', 'd2h', 'image', 'params', 'host_write', 'unavailable'
+  kind TEXT NOT NULL,               -- 'h2d', 'd2h', 'image', 'unavailable'
   address INTEGER,                  -- host address the bytes were taken from
   device_address INTEGER,           -- device range it went to or came from, when known
   width INTEGER, height INTEGER, depth INTEGER, -- bytes per row, rows, slices as packed in the buffer; height = depth = 1 for linear copies

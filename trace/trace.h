@@ -75,7 +75,7 @@ struct trace_function {
 struct trace_payload {
 	uint64_t id, call;
 	int param;
-	const char *kind; /* 'h2d', 'd2h', 'image', 'params', 'host_write', 'unavailable' */
+	const char *kind; /* 'h2d', 'd2h', 'image', 'unavailable' */
 	uint64_t address, device_address;
 	uint64_t width, height, depth;
 	uint64_t buffer; /* 0 = none */

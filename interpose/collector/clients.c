@@ -319,6 +319,9 @@ static void add_ring(struct collector *c, struct source *s, int memfd)
 {
 	struct ring *r = memfd >= 0 ? ring_map(memfd, s->process) : NULL;
 
+	/* Without a pidfd a process that counts as gone may live on. */
+	if (r && (c->rings || s->process->pidfd < 0))
+		session_share_numbers(c);
 	answer(s->fd, r ? RING_MSG_TAKEN : RING_MSG_REFUSED);
 	if (!r) {
 		collector_diag(c, s->process, 0, "error", "collector",

@@ -216,6 +216,13 @@ static uint32_t function_row(struct collector *c, struct process *p, uint32_t fu
 	return 0;
 }
 
+/* The thread that may have taken it did not, or has by now been read. */
+static void number_is_unused(struct collector *c)
+{
+	events_entered(c, c->unused_number);
+	c->counted_alone = NULL;
+}
+
 static bool on_enter(struct collector *c, struct ring *r, const struct ring_enter *e)
 {
 	uint32_t nargs = (e->r.bytes - (uint32_t)sizeof(*e)) / 8, func = e->r.flags;
@@ -237,6 +244,8 @@ static bool on_enter(struct collector *c, struct ring *r, const struct ring_ente
 	o->row.nargs = nargs;
 	memcpy(o->row.args, e->args, nargs * 8);
 	events_entered(c, e->seq);
+	if (r == c->counted_alone && e->seq > c->unused_number)
+		number_is_unused(c);
 	c->calls++;
 	r->process->calls++;
 	return true;
@@ -405,6 +414,11 @@ static bool on_payload(struct collector *c, struct ring *r, const struct ring_pa
 	return true;
 }
 
+static bool on_copy(struct collector *c, struct ring *r, const struct ring_copy *p)
+{
+	return p->r.bytes >= sizeof(*p) && p->data_bytes <= p->r.bytes - sizeof(*p) && payload_copy(c, r, p);
+}
+
 static bool on_record(struct collector *c, struct ring *r, const struct ring_record *rec)
 {
 	switch ((enum ring_kind)rec->kind) {
@@ -412,6 +426,7 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 	case RING_EXIT: return on_exit_record(c, r, (const struct ring_exit *)rec);
 	case RING_MEMORY: return on_memory(r, (const struct ring_memory *)rec);
 	case RING_PAYLOAD: return on_payload(c, r, (const struct ring_payload *)rec);
+	case RING_COPY: return on_copy(c, r, (const struct ring_copy *)rec);
 	case RING_LAUNCH: return on_launch(c, r, (const struct ring_launch *)rec);
 	case RING_STREAM: return on_stream(r, (const struct ring_stream *)rec);
 	case RING_DEVICE: return on_device(c, r, (const struct ring_device *)rec);
@@ -424,8 +439,6 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 			begin_thread(c, r, (const struct ring_thread *)rec);
 		return rec->bytes >= sizeof(struct ring_thread);
 	case RING_THREAD_END: end_thread(c, r); return true;
-	case RING_PAD:
-	case RING_HOST_WRITE: return true;
 	}
 	return false;
 }
@@ -508,6 +521,8 @@ void drain_process_end(struct collector *c, struct process *p)
 		p->waits += r->header->waits;
 		p->waited_ns += r->header->waited_ns;
 		*at = r->next;
+		if (r == c->counted_alone)
+			number_is_unused(c);
 		ring_free(r);
 	}
 	payloads_abort(c, p);

@@ -141,7 +141,7 @@ void events_round(struct collector *c)
 		return;
 	events_run(c, 2 * c->settled + 1);
 	now_settled = watermark(c);
-	newest = atomic_load(&c->session->sequence);
+	newest = ring_newest(c->session);
 	if (now_settled == newest || now_settled != c->stuck_at) {
 		c->stuck_at = now_settled;
 		c->stuck_newest = newest;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/image.h"
 #include "interpose/collector/internal.h"
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
-#include "base/image.h"
 #include "ptx/ir.h"
 
 #define DEFAULT_CC 90 /* what our own devices report */

@@ -29,6 +29,8 @@ struct clock_map {
 int session_make(struct collector *c, struct diag *d);
 int64_t session_time(const struct collector *c, uint64_t stamp); /* ns since the recording began */
 int64_t session_now(const struct collector *c);
+/* Before a second ring is taken: from now on calls are numbered with locked instructions (ring.h). */
+void session_share_numbers(struct collector *c);
 
 /* ---- a call between enter and exit ----------------------------------------- */
 
@@ -182,6 +184,7 @@ const char *memory_string(const struct bytes *m, uint64_t address);
 /* ---- payloads.c ------------------------------------------------------------------------ */
 
 void payload_piece(struct collector *c, struct ring *r, const struct ring_payload *p);
+bool payload_copy(struct collector *c, struct ring *r, const struct ring_copy *p);
 /* At the end of a process: what never arrived is unavailable. */
 void payloads_abort(struct collector *c, struct process *p);
 
@@ -255,6 +258,9 @@ struct collector {
 	uint64_t norder;
 	uint64_t *seen; /* bit map of sequence numbers from seen_base on */
 	uint64_t seen_base, seen_words, settled;
+	/* The number that session_share_numbers left free, until the ring that was alone has gone on. */
+	uint64_t unused_number;
+	const struct ring *counted_alone;
 	int64_t stuck_since;
 	uint64_t stuck_at, stuck_newest;
 

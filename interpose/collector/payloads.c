@@ -146,7 +146,13 @@ static void finish(struct collector *c, struct ring *r, struct payload *y, const
 	}
 }
 
-/* Most copies come in one piece. */
+static void count(struct collector *c, struct process *process, uint64_t bytes)
+{
+	process->payload_bytes += bytes;
+	c->payload_bytes += bytes;
+}
+
+/* In one piece. */
 static bool whole(struct collector *c, struct process *process, const struct ring_payload *p)
 {
 	uint64_t buffer = 0;
@@ -156,9 +162,29 @@ static bool whole(struct collector *c, struct process *process, const struct rin
 	if (c->w && trace_writer_buffer(c->w, p->data, p->data_bytes, &buffer) == 0)
 		write_row(c, p, kinds[p->kind], buffer, NULL);
 	process->payload_count++;
-	process->payload_bytes += p->data_bytes;
-	c->payload_bytes += p->data_bytes;
+	count(c, process, p->data_bytes);
 	arrive(process, p);
+	return true;
+}
+
+bool payload_copy(struct collector *c, struct ring *r, const struct ring_copy *p)
+{
+	unsigned kind = p->r.flags & 0xff;
+	struct ring_payload row = {.seq = p->seq,
+				   .param = p->r.flags >> 8,
+				   .address = p->address,
+				   .device_address = p->device_address,
+				   .width = p->data_bytes,
+				   .height = 1,
+				   .depth = 1};
+	uint64_t buffer = 0;
+
+	if (kind != RING_H2D && kind != RING_D2H)
+		return false;
+	if (c->w && trace_writer_buffer(c->w, p->data, p->data_bytes, &buffer) == 0)
+		write_row(c, &row, kinds[kind], buffer, NULL);
+	r->process->payload_count++;
+	count(c, r->process, p->data_bytes);
 	return true;
 }
 
@@ -237,8 +263,7 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 	else
 		keep_early(y, p);
 	append_early(y, is_image);
-	process->payload_bytes += p->data_bytes;
-	c->payload_bytes += p->data_bytes;
+	count(c, process, p->data_bytes);
 	if (y->seen < p->total)
 		return;
 	arrive(process, p);

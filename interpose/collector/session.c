@@ -4,8 +4,10 @@
  */
 #include <cpuid.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -63,6 +65,31 @@ static void calibrate(struct clock_map *m)
 	m->tsc_hz = (uint64_t)((double)(tsc - m->tsc_origin) * 1e9 / (double)(ns - m->ns_origin) + 0.5);
 }
 
+/* Not on kernels with CONFIG_MEMBARRIER off, nor with processors that run without a tick (membarrier(2)). */
+static bool have_barrier(void)
+{
+	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL);
+}
+
+void session_share_numbers(struct collector *c)
+{
+	struct ring_session *s = c->session;
+	uint64_t none = 0, alone;
+
+	if (atomic_load(&s->numbering) != RING_ALONE)
+		return;
+	atomic_store(&s->numbering, RING_CHANGING);
+	/* Behind it everybody sees that, or had looked before and takes one more number. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	alone = atomic_load(&s->alone);
+	atomic_compare_exchange_strong(&s->sequence, &none, alone + 1);
+	atomic_store(&s->numbering, RING_SHARED);
+	c->unused_number = alone + 1;
+	c->counted_alone = c->rings;
+}
+
 int session_make(struct collector *c, struct diag *d)
 {
 	int fd = memfd_create("cutrace-session", MFD_CLOEXEC);
@@ -84,6 +111,7 @@ int session_make(struct collector *c, struct diag *d)
 	s->tsc_hz = c->clock.tsc_hz;
 	s->tsc_origin = c->clock.tsc_origin;
 	s->ns_origin = c->clock.ns_origin;
+	atomic_store(&s->numbering, have_barrier() ? RING_ALONE : RING_SHARED);
 	atomic_store(&s->collector_alive, 1);
 	return 0;
 }

@@ -140,6 +140,43 @@ static int scenario_threads(void)
 	return 0;
 }
 
+/* A second thread begins while the first is calling; then each waits for the other's call to end. */
+static _Atomic int turn;
+
+static void *second_main(void *arg)
+{
+	(void)arg;
+	cuCtxSetFlags(1000000);
+	for (int i = 1; i < 50; i += 2) {
+		while (turn != i)
+			;
+		cuCtxSetFlags(1000000u + (unsigned)i);
+		turn = i + 1;
+	}
+	return NULL;
+}
+
+static int scenario_second_thread(void)
+{
+	unsigned n = 0;
+	pthread_t t;
+
+	for (; n < 1000; n++)
+		cuCtxSetFlags(n);
+	pthread_create(&t, NULL, second_main, NULL);
+	for (int i = 0; i < 50; i += 2) {
+		/* once into the change from one way of numbering to the other */
+		for (unsigned k = 0; k < (i ? 1u : 100000u); k++)
+			cuCtxSetFlags(n++);
+		turn = i + 1;
+		while (turn != i + 2)
+			;
+	}
+	pthread_join(t, NULL);
+	printf("%u\n", n);
+	return 0;
+}
+
 /* Many short threads use rings again. */
 static int scenario_short_threads(void)
 {
@@ -730,14 +767,14 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	S(calls),        S(errno),        S(closefds),      S(abort),           S(_exit),
-	S(segv),         S(term),         S(threads),       S(short_threads),   S(fork),
-	S(exec),         S(unknown_proc), S(unknown_dlsym), S(unknown_linked),  S(known_proc),
-	S(nesting),      S(export_table), S(pinned),        S(bad_pointers),    S(capture),
-	S(pitched),      S(large),        S(noise),         S(launch),          S(launch_ask),
-	S(stuck),        S(late_child),   S(late_only),     S(pinned_many),     S(faulted),
-	S(sigchld),      S(reload),       S(launch_cubin),  S(orphaned_inside), S(other_version),
-	S(refused_ring), S(no_ring),      S(many_parts),
+	S(calls),         S(errno),        S(closefds),     S(abort),         S(_exit),
+	S(segv),          S(term),         S(threads),      S(short_threads), S(second_thread),
+	S(fork),          S(exec),         S(unknown_proc), S(unknown_dlsym), S(unknown_linked),
+	S(known_proc),    S(nesting),      S(export_table), S(pinned),        S(bad_pointers),
+	S(capture),       S(pitched),      S(large),        S(noise),         S(launch),
+	S(launch_ask),    S(stuck),        S(late_child),   S(late_only),     S(pinned_many),
+	S(faulted),       S(sigchld),      S(reload),       S(launch_cubin),  S(orphaned_inside),
+	S(other_version), S(refused_ring), S(no_ring),      S(many_parts),
 };
 
 int main(int argc, char **argv)

@@ -77,6 +77,7 @@ static struct collector *new_collector(void)
 	static struct ring_session session;
 
 	memset(&session, 0, sizeof(session));
+	atomic_store(&session.numbering, RING_SHARED);
 	c->session = &session;
 	c->function_rows = calloc(api_nfuncs, sizeof(*c->function_rows));
 	nran = 0;
@@ -138,6 +139,28 @@ static void test_events_in_order_of_key(void **state)
 	assert_int_equal(nran, 7);
 	for (unsigned i = 1; i < nran; i++)
 		assert_true(ran[i - 1] <= ran[i]);
+	free_collector(c);
+}
+
+/* The number that is left free when the second ring comes is not waited for. */
+static void test_numbers_shared(void **state)
+{
+	struct collector *c = new_collector();
+	struct ring_session *s = c->session;
+
+	(void)state;
+	atomic_store(&s->numbering, RING_ALONE);
+	atomic_store(&s->alone, 41);
+	assert_int_equal(ring_newest(s), 41);
+	session_share_numbers(c);
+	assert_int_equal(atomic_load(&s->numbering), RING_SHARED);
+	assert_int_equal(c->unused_number, 42);
+	assert_int_equal(ring_newest(s), 42);
+	/* once */
+	atomic_store(&s->sequence, 50);
+	session_share_numbers(c);
+	assert_int_equal(c->unused_number, 42);
+	assert_int_equal(ring_newest(s), 50);
 	free_collector(c);
 }
 
@@ -365,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_object_ranges),
 		cmocka_unit_test(test_events_wait),
 		cmocka_unit_test(test_events_in_order_of_key),
+		cmocka_unit_test(test_numbers_shared),
 		cmocka_unit_test(test_ring_sound),
 		cmocka_unit_test(test_ring_broken),
 		cmocka_unit_test(test_ring_payload_too_long),
