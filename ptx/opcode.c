@@ -13,6 +13,7 @@
 
 /* The vocabulary of ops.def's columns. */
 #define NONE        UINT64_C(0)
+#define ROUND       CLASS(ROUND)
 #define FLUSH       CLASS(FLUSH)
 #define SATURATE    CLASS(SATURATE)
 #define FLOAT       (CLASS(ROUND) | CLASS(FLUSH) | CLASS(SATURATE))

@@ -51,6 +51,8 @@ static int check_arguments(struct body *b, const struct ptx_param *params, uint3
 		return body_fail(b, b->statement, "this call has %u %s, the function %u", count, what, n);
 	for (uint32_t k = 0; k < n; k++) {
 		struct operand_text *t = &b->operands[first + k];
+		if (t->o.select || (t->o.negate && t->bits != 1))
+			return body_fail(b, t->at, "a call takes whole registers, as they are");
 		uint64_t bytes = argument_bytes(b, t);
 		if (bytes && params[k].size && bytes < params[k].size)
 			return body_fail(b, t->at, "this argument has %llu bytes, the function expects %u",
