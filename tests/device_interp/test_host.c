@@ -201,7 +201,8 @@ static void refusal(void **state)
 	test_load(&m, &t, ptx, "mixed.ptx");
 	assert_int_equal(test_kernel(&m, "wrong", &k, &d), CUTRACE_ENOTSUP);
 	assert_string_equal(d.where, "mixed.ptx:17:1");
-	assert_non_null(strstr(d.what, "wgmma.fence.sync.aligned: the interpreter doesn't execute"));
+	assert_non_null(strstr(d.what, "wgmma.fence.sync.aligned: matrix operations of a warpgroup"));
+	assert_non_null(strstr(d.what, "target sm_90a"));
 	assert_int_equal(test_kernel(&m, "wrong", &k, &d), CUTRACE_ENOTSUP); /* and again */
 	assert_int_equal(test_kernel(&m, "calls", &k, &d), CUTRACE_ENOTSUP);
 	assert_non_null(strstr(d.what, "call of elsewhere"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block barriers, PTX ISA 9.7.13 (bar, barrier). Threads are counted: an exited
+ * Block barriers, PTX ISA 9.7.13 (bar, barrier, barrier.cluster). Threads are counted: an exited
  * thread counts as arrived wherever its warp or the whole block is expected. With
  * a thread count, a warp that has arrived with all its living lanes counts as 32.
  */
@@ -122,6 +122,20 @@ const struct xinst *barrier_arrive(struct warp *w, const struct xinst *i, uint32
 	f->state = FRAG_BARRIER;
 	if (!f->retry && complete(b, bar))
 		release(b, number);
+	w->stop = STOP_SWITCH;
+	return NULL;
+}
+
+const struct xinst *barrier_wait(struct warp *w, const struct xinst *i, uint32_t number)
+{
+	struct fragment *f = w->cur;
+
+	if (!(w->block->barriers[number].arrived[w->number] & w->mask))
+		return i + 1;
+	f->barrier = (uint8_t)number;
+	f->pc = i + 1;
+	f->retry = false;
+	f->state = FRAG_BARRIER;
 	w->stop = STOP_SWITCH;
 	return NULL;
 }

@@ -177,6 +177,13 @@ const struct xinst *exec_ret(struct warp *w, const struct xinst *i)
 
 int emit_ret(struct decode *c, const struct exec_row *row)
 {
+	if (c->stack_cell != OPERAND_NONE) {
+		struct xinst *x = emit(c, exec_stack_return);
+
+		if (!x)
+			return refuse(c, "out of memory");
+		x->o[0] = c->stack_cell;
+	}
 	return emit_plain(c, row);
 }
 

@@ -521,6 +521,25 @@ static bool falls_through(const struct ptx_func *f, const struct ptx_block *b)
 	       last->op != PTX_OP_EXIT;
 }
 
+/* A function that calls alloca gives back on return what it got. */
+static int keep_stack(struct decode *c)
+{
+	bool uses = false;
+
+	c->stack_cell = OPERAND_NONE;
+	for (uint32_t k = 0; k < c->func->ninsts; k++)
+		uses |= c->func->insts[k].op == PTX_OP_ALLOCA;
+	if (!uses)
+		return 0;
+	c->stack_cell = c->temps_base;
+	c->temps_base += cell_bytes(32);
+	struct xinst *x = emit(c, exec_stack_keep);
+	if (!x)
+		return refuse(c, "out of memory");
+	x->o[0] = c->stack_cell;
+	return 0;
+}
+
 static int decode_block(struct decode *c, uint32_t b)
 {
 	const struct ptx_block *blk = &c->func->blocks[b];
@@ -556,6 +575,8 @@ int decode_function(struct decode *c)
 		rc = refuse(c, "out of memory");
 	if (!rc)
 		find_joins(c);
+	if (!rc)
+		rc = keep_stack(c);
 	for (uint32_t b = 0; b < f->nblocks && !rc; b++)
 		if (b == 0 || f->blocks[b].npreds)
 			rc = decode_block(c, b);

@@ -20,7 +20,9 @@ struct decode {
 	uint32_t *symbol_offset; /* stack offset of local and param variables, by symbol index */
 	uint32_t *shared_offset; /* by symbol index, for the whole program */
 	uint32_t *block_pc;
-	bool *is_join;  /* per block */
+	bool *is_join; /* per block */
+	uint32_t
+		stack_cell; /* function with alloca: cell with the stack pointer that it found; else OPERAND_NONE */
 	uint32_t temps; /* bytes of temporaries used by this instruction */
 	uint32_t temps_max, temps_base;
 	const struct inject_spec *inject;
@@ -79,10 +81,11 @@ struct exec_set {
 
 #define DECLARE_FAMILY(v)                                                                              \
 	extern const struct exec_family exec_int_##v, exec_bits_##v, exec_compare_##v, exec_float_##v, \
-		exec_transcend_##v, exec_half_##v, exec_cvt_##v, exec_mem_##v;
+		exec_transcend_##v, exec_half_##v, exec_cvt_##v, exec_mem_##v, exec_mma_##v;
 DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
-extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_mma;
+extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_matrix_move, exec_mbarrier,
+	exec_stack, exec_video, exec_not_executed;
 
 const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 
@@ -148,6 +151,8 @@ const struct xinst *exec_sreg(struct warp *w, const struct xinst *i);
 const struct xinst *exec_local_address(struct warp *w, const struct xinst *i);
 const struct xinst *exec_not_pred(struct warp *w, const struct xinst *i);
 const struct xinst *exec_refused(struct warp *w, const struct xinst *i);
+const struct xinst *exec_stack_keep(struct warp *w, const struct xinst *i);
+const struct xinst *exec_stack_return(struct warp *w, const struct xinst *i);
 const struct xinst *exec_fall_off(struct warp *w, const struct xinst *i);
 
 #endif

@@ -8,6 +8,7 @@
  *   workers=N         threads that run blocks, the launching one included (default: the processors)
  *   watchdog_ms=N     end a kernel that runs longer, naming the lines where it is (0 = never)
  *   seed=N            kept for randomised schedules
+ *   tensor=seed:N     sums of matrix products as some hardware might make them, see docs/tensor.md; tensor=default
  *   stack_bytes=N     of a thread, for recursion and indirect calls (at open only; default 64 KiB)
  *   cc=M.N            compute capability to report (at open only; default 9.0)
  *   simd=0            don't use AVX2 (at open only)
@@ -96,6 +97,22 @@ static int set_seed(struct interp_device *dev, const char *key, const char *valu
 	return rc;
 }
 
+static int set_tensor(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	uint32_t v = 0;
+	const bool seeded = !strncmp(value, "seed:", 5);
+
+	if (!seeded && strcmp(value, "default"))
+		return diag_set(d, CUTRACE_EINVAL, "", "tensor=%s: expected default or seed:N", value);
+	int rc = seeded ? set_u32(dev, key, value + 5, d, &v) : 0;
+
+	if (rc)
+		return rc;
+	dev->tensor_seeded = seeded;
+	dev->tensor_seed = v;
+	return 0;
+}
+
 static int set_watch(struct interp_device *dev, const char *key, const char *value, struct diag *d)
 {
 	(void)key;
@@ -131,6 +148,7 @@ static const struct setting {
 	{"watchdog_ms", set_watchdog, false},
 	{"workers", set_workers, false},
 	{"seed", set_seed, false},
+	{"tensor", set_tensor, false},
 	{"stack_bytes", set_stack, true},
 	{"watch", set_watch, false},
 	{"inject", set_inject, false},

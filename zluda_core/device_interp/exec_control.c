@@ -198,7 +198,7 @@ static const struct xinst *barrier_op(struct warp *w, const struct xinst *i)
 	uint32_t count = i->o[2] == OPERAND_NONE ? 0 : ((const uint32_t *)cell(w, i->o[2]))[lane];
 	uint32_t pred = i->o[3] == OPERAND_NONE ? 0 : pred_load(w, i->o[3]);
 
-	if (number >= BARRIERS)
+	if (number >= NAMED_BARRIERS)
 		return fault_lane(w, i, DEV_FAULT_ILLEGAL_INSTRUCTION, lane, "barrier %u, there are 16",
 				  number);
 	return barrier_arrive(w, i, number, count, pred);

@@ -630,10 +630,38 @@ static int emit_nothing(struct decode *c, const struct exec_row *row)
 	return 0;
 }
 
+/* createpolicy: caches are not modelled, and a policy is opaque. */
+static const struct xinst *make_policy(struct warp *w, const struct xinst *i)
+{
+	uint64_t *d = cell(w, i->o[0]);
+
+	LANES_STORE(uint64_t, (void)0, 0);
+	return i + 1;
+}
+
+static int emit_policy(struct decode *c, const struct exec_row *row)
+{
+	struct dest d;
+	int rc = dest(c, &c->in->dst[0], 64, false, &d);
+
+	if (rc)
+		return rc;
+	struct xinst *x = emit(c, row->fn);
+	if (!x)
+		return refuse(c, "out of memory");
+	x->o[0] = d.pos;
+	return dest_done(c, &d);
+}
+
 #define ANY_MEM (PTX_F_NC | PTX_F_CACHE_HINT | PTX_F_UNIFIED | PTX_F_NOINC)
 #define HINT(OP)                                                                                      \
 	{                                                                                             \
 		.op = PTX_OP_##OP, .ok = UINT32_MAX, .any_rnd = true, .sig = "", .emit = emit_nothing \
+	}
+#define POLICY(OP)                                                                                  \
+	{                                                                                           \
+		.op = PTX_OP_##OP, .ok = UINT32_MAX, .any_rnd = true, .sig = "", .fn = make_policy, \
+		.emit = emit_policy                                                                 \
 	}
 static const struct exec_row rows[] = {
 	{.op = PTX_OP_LD, .ok = ANY_MEM, .sig = "", .emit = emit_ld},
@@ -646,6 +674,14 @@ static const struct exec_row rows[] = {
 	HINT(PREFETCH),
 	HINT(PREFETCHU),
 	HINT(APPLYPRIORITY),
+	HINT(DISCARD), /* what is discarded may keep its value */
+	HINT(CP_ASYNC_BULK_PREFETCH),
+	/* Groups of bulk copies are empty: the copies themselves are refused. */
+	HINT(CP_ASYNC_BULK_COMMIT_GROUP),
+	HINT(CP_ASYNC_BULK_WAIT_GROUP),
+	POLICY(CREATEPOLICY_FRACTIONAL),
+	POLICY(CREATEPOLICY_RANGE),
+	POLICY(CREATEPOLICY_CVT),
 };
 
 const struct exec_family EXEC_FAMILY(exec_mem) = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -1,238 +1,481 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Warp-level matrices, PTX ISA 9.7.14: mma.sync of dense row.col fragments and
- * ldmatrix. Fragment layouts are the ISA's: with g = lane / 4 and t = lane % 4
- * and E elements in a 32-bit register, register r of A (16 x K) holds row
- * g + 8 (r % 2), columns (r / 2) 4E + tE + e; register r of B (K x 8) holds rows
- * r 4E + tE + e of column g; C and D (16 x 8) hold row g + 8 (i / 2), column
- * 2t + i % 2 as element i. f64 (8 x 8 x 4) has one register each for A and B.
+ * mma.sync, mma.sp and wmma.mma, PTX ISA 9.7.14: fragments become matrices, these
+ * are multiplied, and the result becomes fragments again (layouts: matrix.h).
  *
- * The order of a sum is free (ISA 9.7.14.5): products are exact and summed in
- * double, rounded once to the result; integers wrap or saturate.
+ * Sums (docs/tensor.md): products are exact; C and the products are added in f64
+ * in ascending k and the sum is rounded once, to nearest, to D's type. f64 is a
+ * chain of fused multiply-adds, integers wrap or saturate at the end. With option
+ * tensor=seed:N sums of floats are made as matrix_sum.c says.
  */
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
+#include <xmmintrin.h>
 
-#include "zluda_core/device_interp/exec_mem.h"
 #include "zluda_core/device_interp/half.h"
 #include "zluda_core/device_interp/lane.h"
+#include "zluda_core/device_interp/matrix.h"
 
-enum { MAX_K = 64 };
+enum { MAX_A = 2048, MAX_B = 1024, MAX_C = 256 };
 
-struct element {
-	uint8_t type, bits;
-	bool integer, sign;
-	int8_t format; /* enum small_format, -1 = f32-wide tf32, f64 or integer */
+/* A is m x stored_k, B is k x n, C is m x n, each row after row. Single bits: words. */
+struct matrices {
+	union {
+		double af[MAX_A];
+		int32_t ai[MAX_A];
+	};
+	union {
+		double bf[MAX_B];
+		int32_t bi[MAX_B];
+	};
+	union {
+		double cf[MAX_C];
+		int64_t ci[MAX_C];
+	};
+	uint8_t column[MAX_A]; /* of sparse A's elements, in the row of k */
 };
 
-static const struct element elements[] = {
-	{PTX_F16, 16, false, true, FMT_F16},  {PTX_BF16, 16, false, true, FMT_BF16},
-	{PTX_TF32, 32, false, true, -1},      {PTX_F64, 64, false, true, -1},
-	{PTX_S8, 8, true, true, -1},          {PTX_U8, 8, true, false, -1},
-	{PTX_S4, 4, true, true, -1},          {PTX_U4, 4, true, false, -1},
-	{PTX_E4M3, 8, false, true, FMT_E4M3}, {PTX_E5M2, 8, false, true, FMT_E5M2},
-};
+/* 8-bit floats by value, filled before the first instruction that reads them is decoded. */
+static double e4m3_values[256], e5m2_values[256];
+static pthread_once_t values_once = PTHREAD_ONCE_INIT;
 
-struct mma {
-	const struct element *a, *b;
-	unsigned m, k, na, nb, nc, nd; /* rows, depth, registers */
-	uint8_t dtype, ctype;
-	bool satfinite;
-	uint32_t d[4], s[12]; /* cells: A, B, C after each other */
-};
-
-/* All living lanes must be here together: fragments that come earlier wait. */
-static bool converged(struct warp *w, const struct xinst *i)
+static void fill_values(void)
 {
-	for (uint32_t k = 0; k < LANES; k++) {
-		struct fragment *f = &w->frags[k];
-
-		if (f != w->cur && f->state == FRAG_COLLECTIVE && f->pc == i && f->frame == w->frame)
-			warp_absorb(w, f);
-	}
-	if ((w->mask | w->exited) == FULL_MASK)
-		return true;
-	w->cur->state = FRAG_COLLECTIVE;
-	w->cur->members = FULL_MASK;
-	w->cur->pc = i;
-	w->stop = STOP_SWITCH;
-	return false;
-}
-
-static double float_element(const struct element *e, uint64_t bits)
-{
-	if (e->bits == 64)
-		return f64_from(bits);
-	if (e->format < 0) /* tf32: the low 13 bits are not looked at */
-		return (double)f32_from((uint32_t)bits & 0xffffe000);
-	return float_value((enum small_format)e->format, (uint32_t)bits & ((1u << e->bits) - 1));
-}
-
-static int64_t int_element(const struct element *e, uint64_t bits)
-{
-	bits &= (1u << e->bits) - 1;
-	return e->sign && bits >> (e->bits - 1) ? (int64_t)(bits | ~0ull << e->bits) : (int64_t)bits;
-}
-
-union number {
-	double f;
-	int64_t i;
-};
-
-static union number element(struct warp *w, const struct element *e, uint32_t cell_pos, unsigned lane,
-			    unsigned n)
-{
-	const void *p = cell(w, cell_pos);
-	uint64_t bits =
-		e->bits == 64 ? ((const uint64_t *)p)[lane] : ((const uint32_t *)p)[lane] >> (n * e->bits);
-
-	return e->integer ? (union number){.i = int_element(e, bits)}
-			  : (union number){.f = float_element(e, bits)};
-}
-
-/* Fragments to matrices. */
-static void gather(struct warp *w, const struct mma *x, union number a[16][MAX_K], union number b[MAX_K][8])
-{
-	const unsigned per = x->a->bits < 32 ? 32 / x->a->bits : 1;
-
-	for (unsigned l = 0; l < LANES; l++) {
-		for (unsigned r = 0; r < x->na; r++)
-			for (unsigned e = 0; e < per; e++)
-				a[l / 4 + (x->m == 16 ? 8 * (r & 1) : 0)]
-				 [(x->m == 16 ? r / 2 : r) * 4 * per + l % 4 * per + e] =
-					 element(w, x->a, x->s[r], l, e);
-		for (unsigned r = 0; r < x->nb; r++)
-			for (unsigned e = 0; e < per; e++)
-				b[r * 4 * per + l % 4 * per + e][l / 4] =
-					element(w, x->b, x->s[x->na + r], l, e);
+	for (unsigned v = 0; v < 256; v++) {
+		e4m3_values[v] = float_value(FMT_E4M3, v);
+		e5m2_values[v] = float_value(FMT_E5M2, v);
 	}
 }
 
-/* Element i of an accumulator, whatever holds it: two f16 in a register, or one f32, s32 or f64. */
-static union number accumulator(struct warp *w, const struct mma *x, unsigned lane, unsigned i)
+/* The elements of one register: `step` is the distance of the places that they go to. */
+static inline void unpack_float(unsigned type, const void *cells, unsigned lane, double *to, unsigned step)
 {
-	const uint32_t *c = x->s + x->na + x->nb;
+	const uint32_t w = type == PTX_F64 ? 0 : ((const uint32_t *)cells)[lane];
 
-	switch (x->ctype) {
+	switch (type) {
 	case PTX_F16:
-		return (union number){
-			.f = (double)f16_to_f32(
-				(uint16_t)(((uint32_t *)cell(w, c[i / 2]))[lane] >> (16 * (i & 1))))};
-	case PTX_F32: return (union number){.f = (double)((float *)cell(w, c[i]))[lane]};
-	case PTX_F64: return (union number){.f = ((double *)cell(w, c[i]))[lane]};
-	default: return (union number){.i = ((int32_t *)cell(w, c[i]))[lane]};
+		to[0] = (double)f16_to_f32((uint16_t)w);
+		to[step] = (double)f16_to_f32((uint16_t)(w >> 16));
+		break;
+	case PTX_BF16:
+		to[0] = (double)bf16_to_f32((uint16_t)w);
+		to[step] = (double)bf16_to_f32((uint16_t)(w >> 16));
+		break;
+	case PTX_TF32: /* the low 13 bits are not looked at */
+		to[0] = (double)f32_from(w & 0xffffe000);
+		break;
+	case PTX_F64: to[0] = ((const double *)cells)[lane]; break;
+	default:
+		for (unsigned e = 0; e < 4; e++)
+			to[e * step] = (type == PTX_E4M3 ? e4m3_values : e5m2_values)[w >> (8 * e) & 0xff];
 	}
 }
 
-static int32_t finish_int(const struct mma *x, int64_t v)
+static inline void unpack_int(const struct matrix_element *t, uint32_t w, int32_t *to, unsigned step)
+{
+	const unsigned bits = t->bits;
+
+	if (bits == 1) {
+		to[0] = (int32_t)w;
+		return;
+	}
+	for (unsigned e = 0; e < 32 / bits; e++) {
+		const uint32_t v = w << (32 - bits - bits * e);
+
+		to[e * step] = t->sign ? (int32_t)v >> (32 - bits) : (int32_t)(v >> (32 - bits));
+	}
+}
+
+static void gather_a(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	for (unsigned r = 0; r < x->used_a; r++) {
+		const void *cells = cell(w, x->a_at[r]);
+
+		for (unsigned l = 0; l < LANES; l++) {
+			const struct matrix_place p = place_a(x->m, x->per, r, l);
+			const unsigned at = p.row * x->stored_k + p.col;
+
+			if (x->kind <= MATRIX_F64)
+				unpack_float(x->a->type, cells, l, &v->af[at], 1);
+			else
+				unpack_int(x->a, ((const uint32_t *)cells)[l], &v->ai[at], 1);
+		}
+	}
+}
+
+static void gather_b(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	for (unsigned r = 0; r < x->used_b; r++) {
+		const void *cells = cell(w, x->b_at[r]);
+
+		for (unsigned l = 0; l < LANES; l++) {
+			const struct matrix_place p = place_b(x->k, x->per, r, l);
+			const unsigned at = p.row * x->n + p.col;
+
+			if (x->kind <= MATRIX_F64)
+				unpack_float(x->b->type, cells, l, &v->bf[at], x->n);
+			else
+				unpack_int(x->b, ((const uint32_t *)cells)[l], &v->bi[at], x->n);
+		}
+	}
+}
+
+/* Element i of an accumulator of a floating-point type. */
+static inline double accumulator(struct warp *w, unsigned type, const uint32_t *at, unsigned lane, unsigned i)
+{
+	if (type == PTX_F16)
+		return (double)f16_to_f32(
+			(uint16_t)(((const uint32_t *)cell(w, at[i / 2]))[lane] >> (16 * (i & 1))));
+	return type == PTX_F32 ? (double)((const float *)cell(w, at[i]))[lane]
+			       : ((const double *)cell(w, at[i]))[lane];
+}
+
+static void gather_c(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	const unsigned count = x->m * x->n / LANES;
+
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned l = 0; l < LANES; l++) {
+			const struct matrix_place p = place_c(x->m, i, l);
+			const unsigned at = p.row * x->n + p.col;
+
+			if (x->kind <= MATRIX_F64)
+				v->cf[at] = accumulator(w, x->ctype, x->c_at, l, i);
+			else
+				v->ci[at] = ((const int32_t *)cell(w, x->c_at[i]))[l];
+		}
+}
+
+/* f64 to f16 by one rounding: f32 rounded to odd keeps all that the second step has to know. */
+static inline uint16_t f16_rounded(double d)
+{
+	float f = (float)d;
+	uint32_t u = f32_bits(f);
+
+	if (d != d)
+		return 0x7fff;
+	if ((double)f != d) {
+		u -= __builtin_fabs((double)f) > __builtin_fabs(d);
+		f = f32_from(u | 1);
+	}
+	return f16_from_f32(f);
+}
+
+static inline void set_float(struct warp *w, unsigned type, const uint32_t *at, unsigned lane, unsigned i,
+			     double v)
+{
+	if (type == PTX_F16) {
+		uint32_t *d = (uint32_t *)cell(w, at[i / 2]) + lane;
+		const unsigned shift = 16 * (i & 1);
+
+		*d = (*d & ~(0xffffu << shift)) | (uint32_t)f16_rounded(v) << shift;
+	} else if (type == PTX_F32) {
+		((uint32_t *)cell(w, at[i]))[lane] = v != v ? 0x7fffffff : f32_bits((float)v);
+	} else {
+		((double *)cell(w, at[i]))[lane] = v;
+	}
+}
+
+static int32_t finish_int(const struct matrix_op *x, int64_t v)
 {
 	if (x->satfinite)
 		v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
 	return (int32_t)(uint32_t)(uint64_t)v;
 }
 
-static void store(struct warp *w, const struct mma *x, unsigned lane, unsigned i, union number v)
+static void scatter_d(struct warp *w, const struct matrix_op *x, const struct matrices *v)
 {
-	switch (x->dtype) {
-	case PTX_F16: {
-		uint32_t *d = (uint32_t *)cell(w, x->d[i / 2]) + lane;
-		const unsigned shift = 16 * (i & 1);
+	const unsigned count = x->m * x->n / LANES;
 
-		*d = (*d & ~(0xffffu << shift)) | (uint32_t)f16_from_f64(v.f) << shift;
-		break;
-	}
-	case PTX_F32:
-		((uint32_t *)cell(w, x->d[i]))[lane] = v.f != v.f ? 0x7fffffff : f32_bits((float)v.f);
-		break;
-	case PTX_F64: ((double *)cell(w, x->d[i]))[lane] = v.f; break;
-	default: ((int32_t *)cell(w, x->d[i]))[lane] = finish_int(x, v.i); break;
+	for (unsigned i = 0; i < count; i++)
+		FOR_LANES(l, w->mask)
+		{
+			const struct matrix_place p = place_c(x->m, i, l);
+			const unsigned at = p.row * x->n + p.col;
+
+			if (x->kind <= MATRIX_F64)
+				set_float(w, x->dtype, x->d_at, l, i, v->cf[at]);
+			else
+				((int32_t *)cell(w, x->d_at[i]))[l] = finish_int(x, v->ci[at]);
+		}
+}
+
+/* Metadata of one row, lowest column first. Rows g and g + 8 share the threads of group g: with a quarter or half
+ * of the threads and elements of 16 bits or more, the halves of a register are the two rows; otherwise each thread
+ * has one row. (Figures 119 to 147 of ISA 9.7.14.6.2.) */
+static uint64_t row_metadata(const struct matrix_op *x, const uint32_t *e, unsigned row)
+{
+	const unsigned first = row % 8 * 4, half = row / 8;
+
+	if (x->sparse_bits == 16)
+		return e[first + x->selector] >> (16 * half) & 0xffff;
+	if (x->sparse_bits == 64)
+		return e[first + half] | (uint64_t)e[first + 2 + half] << 32;
+	if (x->a->bits <= 8)
+		return e[first + 2 * x->selector + half];
+	const uint32_t lo = e[first + 2 * x->selector], hi = e[first + 2 * x->selector + 1];
+
+	return (lo >> (16 * half) & 0xffff) | (hi >> (16 * half) & 0xffff) << 16;
+}
+
+/* Columns that the stored elements of A have: 9.7.14.6.1. Four bits name two places among four; with 4-bit
+ * elements a place is two of them, with tf32 half of one. */
+static void find_columns(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	const uint32_t *e = cell(w, x->metadata_at);
+
+	for (unsigned row = 0; row < x->m; row++) {
+		const uint64_t bits = row_metadata(x, e, row);
+		uint8_t *to = v->column + row * x->stored_k;
+
+		for (unsigned j = 0; j < x->stored_k; j++) {
+			if (x->a->type == PTX_TF32)
+				to[j] = (uint8_t)(2 * j + (bits >> (4 * j + 1) & 1));
+			else if (x->a->bits == 4)
+				to[j] = (uint8_t)(j / 4 * 8 + 2 * (bits >> (2 * (j / 2)) & 3) + j % 2);
+			else
+				to[j] = (uint8_t)(j / 2 * 4 + (bits >> (2 * j) & 3));
+		}
 	}
 }
 
-static const struct xinst *mma_sync(struct warp *w, const struct xinst *i)
+static inline unsigned column_of(const struct matrix_op *x, const struct matrices *v, unsigned row,
+				 unsigned j)
 {
-	const struct mma *x = (const void *)(uintptr_t)i->imm;
-	union number a[16][MAX_K] = {0}, b[MAX_K][8] = {0}, sum[LANES][4];
-	const unsigned count = x->m == 16 ? 4 : 2;
+	return x->sparse_bits ? v->column[row * x->stored_k + j] : j;
+}
 
-	if (!converged(w, i))
-		return NULL;
-	gather(w, x, a, b);
-	for (unsigned l = 0; l < LANES; l++) {
-		for (unsigned n = 0; n < count; n++) {
-			const unsigned row = l / 4 + 8 * (n / 2), col = 2 * (l % 4) + (n & 1);
-			union number s = accumulator(w, x, l, n);
+static void multiply_float(const struct matrix_op *x, struct matrices *v)
+{
+	const unsigned n = x->n;
 
-			for (unsigned k = 0; k < x->k; k++) {
-				if (x->a->integer)
-					s.i += a[row][k].i * b[k][col].i;
-				else
-					s.f = x->a->bits == 64 ? __builtin_fma(a[row][k].f, b[k][col].f, s.f)
-							       : s.f + a[row][k].f * b[k][col].f;
-			}
-			sum[l][n] = s;
+	for (unsigned i = 0; i < x->m; i++) {
+		double *restrict sum = v->cf + i * n;
+
+		for (unsigned j = 0; j < x->stored_k; j++) {
+			const double a = v->af[i * x->stored_k + j];
+			const double *restrict b = v->bf + column_of(x, v, i, j) * n;
+
+			for (unsigned c = 0; c < n; c++)
+				sum[c] += a * b[c];
 		}
 	}
-	FOR_LANES(l, w->mask)
-	for (unsigned n = 0; n < count; n++)
-		store(w, x, l, n, sum[l][n]);
+}
+
+static void multiply_seeded(const struct matrix_op *x, struct matrices *v, uint64_t seed)
+{
+	double products[MATRIX_SUM_MAX];
+	struct sum_model s;
+
+	sum_model_draw(&s, seed, x);
+	for (unsigned i = 0; i < x->m; i++)
+		for (unsigned c = 0; c < x->n; c++) {
+			for (unsigned j = 0; j < x->stored_k; j++)
+				products[j] =
+					v->af[i * x->stored_k + j] * v->bf[column_of(x, v, i, j) * x->n + c];
+			v->cf[i * x->n + c] = sum_model_add(&s, products, v->cf[i * x->n + c]);
+		}
+}
+
+/* MXCSR bits 13 and 14. */
+static void set_rounding(unsigned rnd)
+{
+	static const uint8_t rc[] = {[PTX_RM] = 1, [PTX_RP] = 2, [PTX_RZ] = 3, [PTX_RN] = 0};
+
+	_mm_setcsr((_mm_getcsr() & ~(3u << 13)) | (unsigned)rc[rnd] << 13);
+}
+
+/* The order of the chain is free as well. */
+static void multiply_f64(const struct matrix_op *x, struct matrices *v, bool seeded, uint64_t seed)
+{
+	struct sum_model s = {.count = x->k};
+
+	for (unsigned k = 0; k < x->k; k++)
+		s.order[k] = (uint8_t)k;
+	if (seeded)
+		sum_model_draw(&s, seed, x);
+	if (x->rnd > PTX_RN)
+		set_rounding(x->rnd);
+	for (unsigned i = 0; i < x->m; i++)
+		for (unsigned k = 0; k < x->k; k++) {
+			const double a = v->af[i * x->k + s.order[k]];
+
+			for (unsigned c = 0; c < x->n; c++)
+				v->cf[i * x->n + c] =
+					__builtin_fma(a, v->bf[s.order[k] * x->n + c], v->cf[i * x->n + c]);
+		}
+	if (x->rnd > PTX_RN)
+		set_rounding(PTX_RN);
+}
+
+static void multiply_int(const struct matrix_op *x, struct matrices *v)
+{
+	const unsigned n = x->n;
+
+	for (unsigned i = 0; i < x->m; i++) {
+		int32_t sum[32] = {0}; /* at most 128 products of 16 bits */
+
+		for (unsigned j = 0; j < x->stored_k; j++) {
+			const int32_t a = v->ai[i * x->stored_k + j];
+			const int32_t *restrict b = v->bi + column_of(x, v, i, j) * n;
+
+			for (unsigned c = 0; c < n; c++)
+				sum[c] += a * b[c];
+		}
+		for (unsigned c = 0; c < n; c++)
+			v->ci[i * n + c] += sum[c];
+	}
+}
+
+static void multiply_bits(const struct matrix_op *x, struct matrices *v)
+{
+	for (unsigned i = 0; i < x->m; i++)
+		for (unsigned k = 0; k < x->k; k++)
+			for (unsigned c = 0; c < x->n; c++) {
+				const uint32_t a = (uint32_t)v->ai[i * x->k + k],
+					       b = (uint32_t)v->bi[k * x->n + c];
+
+				v->ci[i * x->n + c] += __builtin_popcount(x->bit_and ? a & b : a ^ b);
+			}
+}
+
+static void multiply(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	const struct interp_device *dev = w->block->grid->dev;
+
+	switch ((enum matrix_kind)x->kind) {
+	case MATRIX_FLOAT:
+		if (dev->tensor_seeded)
+			multiply_seeded(x, v, dev->tensor_seed);
+		else
+			multiply_float(x, v);
+		break;
+	case MATRIX_F64: multiply_f64(x, v, dev->tensor_seeded, dev->tensor_seed); break;
+	case MATRIX_INT: multiply_int(x, v); break;
+	case MATRIX_BIT: multiply_bits(x, v); break;
+	}
+}
+
+static const struct xinst *product(struct warp *w, const struct xinst *i)
+{
+	const struct matrix_op *x = (const void *)(uintptr_t)i->imm;
+	struct matrices v;
+
+	if (!matrix_converged(w, i))
+		return NULL;
+	gather_a(w, x, &v);
+	gather_b(w, x, &v);
+	gather_c(w, x, &v);
+	if (x->sparse_bits)
+		find_columns(w, x, &v);
+	multiply(w, x, &v);
+	scatter_d(w, x, &v);
 	return i + 1;
 }
 
-static const struct element *element_of(unsigned type)
+/* mma.m8n8k4 of f16: lanes 4q to 4q + 3 and those 16 further on make product q (ISA 9.7.14.5.1). */
+static struct matrix_place quad_place_a(const struct matrix_op *x, unsigned lane, unsigned i)
 {
-	for (unsigned k = 0; k < sizeof(elements) / sizeof(elements[0]); k++)
-		if (elements[k].type == type)
-			return &elements[k];
-	return NULL;
+	const unsigned high = lane / 16 * 4;
+
+	return x->a_col ? (struct matrix_place){i + high, lane % 4}
+			: (struct matrix_place){lane % 4 + high, i};
 }
 
-/* Shape and types to register counts; false when this isn't done here. */
-static bool describe(const struct ptx_inst *in, struct mma *x)
+static struct matrix_place quad_place_b(const struct matrix_op *x, unsigned lane, unsigned i)
 {
-	const char *shape = strstr(in->mods, ".m");
-	unsigned n = 0;
+	const unsigned high = lane / 16 * 4;
 
-	x->a = element_of(in->type2);
-	x->b = element_of(in->type3);
-	x->dtype = in->type;
-	x->ctype = in->type4;
-	x->satfinite = in->flags & PTX_F_SATFINITE;
-	if (!shape || sscanf(shape, ".m%un%uk%u", &x->m, &n, &x->k) != 3 || !x->a || !x->b ||
-	    x->a->bits != x->b->bits)
-		return false;
-	const bool wide = x->a->bits == 64;
+	return x->b_row ? (struct matrix_place){lane % 4, i + high}
+			: (struct matrix_place){i, lane % 4 + high};
+}
 
-	if (n != 8 || x->m != (wide ? 8 : 16) || x->k > MAX_K || (in->layout & 3) != 2 ||
-	    (wide && x->k != 4) || (x->a->integer != (x->dtype == PTX_S32)) ||
-	    (x->dtype != PTX_F16 && x->dtype != x->ctype) ||
-	    (x->ctype != PTX_F16 && x->ctype != PTX_F32 && x->ctype != PTX_F64 && x->ctype != PTX_S32))
-		return false;
-	x->na = wide ? 1 : x->k * x->a->bits / 64;
-	x->nb = wide ? 1 : x->k * x->a->bits / 128;
-	x->nc = wide ? 2 : x->ctype == PTX_F16 ? 2 : 4;
-	x->nd = wide ? 2 : x->dtype == PTX_F16 ? 2 : 4;
-	return x->na >= 1 && x->nb >= 1 && in->ndst == x->nd && in->nsrc == x->na + x->nb + x->nc;
+static struct matrix_place quad_place_c(unsigned type, unsigned lane, unsigned i)
+{
+	const unsigned high = lane / 16 * 4;
+
+	if (type == PTX_F16)
+		return (struct matrix_place){lane % 4 + high, i};
+	return (struct matrix_place){(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)};
+}
+
+static uint16_t half_of(struct warp *w, const uint32_t *at, unsigned lane, unsigned i)
+{
+	return (uint16_t)(((const uint32_t *)cell(w, at[i / 2]))[lane] >> (16 * (i & 1)));
+}
+
+static void gather_quad(struct warp *w, const struct matrix_op *x, unsigned lane, struct matrices *v)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct matrix_place a = quad_place_a(x, lane, i), b = quad_place_b(x, lane, i);
+
+		v->af[a.row * 4 + a.col] = (double)f16_to_f32(half_of(w, x->a_at, lane, i));
+		v->bf[b.row * 8 + b.col] = (double)f16_to_f32(half_of(w, x->b_at, lane, i));
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		const struct matrix_place c = quad_place_c(x->ctype, lane, i);
+
+		v->cf[c.row * 8 + c.col] = accumulator(w, x->ctype, x->c_at, lane, i);
+	}
+}
+
+static const struct xinst *four_products(struct warp *w, const struct xinst *i)
+{
+	const struct matrix_op *x = (const void *)(uintptr_t)i->imm;
+	struct matrices v;
+
+	if (!matrix_converged(w, i))
+		return NULL;
+	for (unsigned q = 0; q < 4; q++) {
+		const uint32_t lanes = 0xf000fu << (4 * q);
+
+		FOR_LANES(l, lanes)
+		gather_quad(w, x, l, &v);
+		multiply(w, x, &v);
+		FOR_LANES(l, lanes & w->mask)
+		for (unsigned n = 0; n < 8; n++) {
+			const struct matrix_place d = quad_place_c(x->dtype, l, n);
+
+			set_float(w, x->dtype, x->d_at, l, n, v.cf[d.row * 8 + d.col]);
+		}
+	}
+	return i + 1;
+}
+
+static int matrix_sources(struct decode *c, struct matrix_op *x)
+{
+	const struct ptx_operand *o = c->in->src;
+	const unsigned bits = x->kind == MATRIX_F64 ? 64 : 32;
+	int rc = 0;
+
+	for (unsigned k = 0; k < x->na && !rc; k++)
+		rc = source(c, o++, bits, false, &x->a_at[k]);
+	for (unsigned k = 0; k < x->nb && !rc; k++)
+		rc = source(c, o++, bits, false, &x->b_at[k]);
+	for (unsigned k = 0; k < x->nc && !rc; k++)
+		rc = source(c, o++, bits, false, &x->c_at[k]);
+	if (x->sparse_bits && !rc)
+		rc = source(c, o, 32, false, &x->metadata_at);
+	return rc;
 }
 
 static int emit_mma(struct decode *c, const struct exec_row *row)
 {
-	const struct ptx_inst *in = c->in;
-	struct mma *x = arena_zalloc(&c->program->arena, sizeof(*x));
-	struct dest d[4];
-	int rc = 0;
+	struct matrix_op *x = arena_zalloc(&c->program->arena, sizeof(*x));
+	struct dest d[MATRIX_REGS];
+	int rc = x ? matrix_describe(c, x) : refuse(c, "out of memory");
 
-	if (!x || !describe(in, x))
-		return refuse(c, "this matrix shape, type or layout is not executed");
-	for (unsigned k = 0; k < in->nsrc && !rc; k++)
-		rc = source(c, &in->src[k], x->a->bits == 64 ? 64 : 32, false, &x->s[k]);
-	for (unsigned k = 0; k < x->nd && !rc; k++) {
-		rc = dest(c, &in->dst[k], x->dtype == PTX_F64 ? 64 : 32, false, &d[k]);
-		x->d[k] = d[k].pos;
+	(void)row;
+	pthread_once(&values_once, fill_values);
+	if (!rc)
+		rc = matrix_sources(c, x);
+	for (unsigned k = 0; !rc && k < x->nd; k++) {
+		rc = dest(c, &c->in->dst[k], x->kind == MATRIX_F64 ? 64 : 32, false, &d[k]);
+		x->d_at[k] = d[k].pos;
 	}
 	if (rc)
 		return rc;
-	struct xinst *i = emit(c, row->fn);
+	struct xinst *i = emit(c, x->quads ? four_products : product);
 	if (!i)
 		return refuse(c, "out of memory");
 	i->imm = (int64_t)(uintptr_t)x;
@@ -241,82 +484,16 @@ static int emit_mma(struct decode *c, const struct exec_row *row)
 	return rc;
 }
 
-/* ldmatrix: lane 8 m + r gives the address of row r of matrix m. o = destinations, addresses; u = count |
- * space << 8 | transposed << 16. */
-static const struct xinst *ldmatrix(struct warp *w, const struct xinst *i)
-{
-	const unsigned count = i->u & 0xff;
-	const enum ptx_space space = (enum ptx_space)(i->u >> 8 & 0xff);
-	uint16_t m[4][8][8];
-
-	if (!converged(w, i))
-		return NULL;
-	const uint64_t *a = cell(w, i->o[count]);
-
-	for (unsigned l = 0; l < 8 * count; l++) {
-		const uint8_t *p = mem_resolve_lane(w, i, space, a[l], 16, 16, 0, l);
-
-		if (!p)
-			return NULL;
-		memcpy(m[l / 8][l % 8], p, 16);
+#define PRODUCT(OP)                                                                                \
+	{                                                                                          \
+		.op = PTX_OP_##OP, .ok = PTX_F_SYNC | PTX_F_SATFINITE, .any_rnd = true, .sig = "", \
+		.emit = emit_mma, .splits = true                                                   \
 	}
-	for (unsigned n = 0; n < count; n++) {
-		uint32_t *d = cell(w, i->o[n]);
-
-		FOR_LANES(l, w->mask)
-		{
-			const unsigned r = l / 4, t = l % 4 * 2;
-
-			d[l] = i->u >> 16 ? m[n][t][r] | (uint32_t)m[n][t + 1][r] << 16
-					  : m[n][r][t] | (uint32_t)m[n][r][t + 1] << 16;
-		}
-	}
-	return i + 1;
-}
-
-static int emit_ldmatrix(struct decode *c, const struct exec_row *row)
-{
-	const struct ptx_inst *in = c->in;
-	enum ptx_space space = (enum ptx_space)in->space;
-	uint32_t base, pos;
-	int64_t imm;
-	struct dest d[4];
-	int rc;
-
-	if (!strstr(in->mods, ".m8n8.") || !strstr(in->mods, ".b16") || in->ndst > 4 || in->ndst == 3)
-		return refuse(c, "this matrix shape or type is not executed");
-	rc = address(c, &in->src[0], in->offset, &space, &base, &imm);
-	if (!rc)
-		rc = add_offset(c, base, imm, &pos);
-	for (unsigned k = 0; k < in->ndst && !rc; k++)
-		rc = dest(c, &in->dst[k], 32, false, &d[k]);
-	if (rc)
-		return rc;
-	struct xinst *x = emit(c, row->fn);
-	if (!x)
-		return refuse(c, "out of memory");
-	for (unsigned k = 0; k < in->ndst; k++)
-		x->o[k] = d[k].pos;
-	x->o[in->ndst] = pos;
-	x->u = in->ndst | (uint32_t)space << 8 | (in->flags & PTX_F_TRANS ? 1u << 16 : 0);
-	for (unsigned k = 0; k < in->ndst && !rc; k++)
-		rc = dest_done(c, &d[k]);
-	return rc;
-}
-
 static const struct exec_row rows[] = {
-	{.op = PTX_OP_MMA,
-	 .ok = PTX_F_SYNC | PTX_F_SATFINITE,
-	 .sig = "",
-	 .fn = mma_sync,
-	 .emit = emit_mma,
-	 .splits = true},
-	{.op = PTX_OP_LDMATRIX,
-	 .ok = PTX_F_SYNC | PTX_F_TRANS,
-	 .sig = "",
-	 .fn = ldmatrix,
-	 .emit = emit_ldmatrix,
-	 .splits = true},
+	PRODUCT(MMA),
+	PRODUCT(MMA_SP),
+	PRODUCT(MMA_SP_ORDERED_METADATA),
+	PRODUCT(WMMA_MMA),
 };
 
-const struct exec_family exec_mma = {rows, sizeof(rows) / sizeof(rows[0])};
+const struct exec_family EXEC_FAMILY(exec_mma) = {rows, sizeof(rows) / sizeof(rows[0])};

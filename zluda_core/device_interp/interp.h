@@ -278,9 +278,13 @@ struct __attribute__((aligned(64))) warp {
 	struct fragment frags[LANES];
 	struct frame *free_frames;
 	uint32_t tids[3][LANES];
+	uint32_t dynamic[LANES]; /* where what alloca gave begins in each stack; it grows downwards */
+	uint32_t dynamic_floor;  /* lowest of them: frames end below */
 };
 
-#define BARRIERS 16
+#define NAMED_BARRIERS  16
+#define BARRIER_CLUSTER 16 /* of the cluster, which has one block */
+#define BARRIERS        17
 struct barrier {
 	uint32_t *arrived;      /* lanes, per warp */
 	uint32_t expected;      /* threads; 0 = all of the block */
@@ -354,6 +358,8 @@ struct interp_device {
 	uint32_t nworkers;
 	bool deterministic, simd;
 	uint64_t seed;
+	bool tensor_seeded; /* sums of matrix products as matrix_sum.c makes them */
+	uint64_t tensor_seed;
 	uint32_t watchdog_ms;
 	uint32_t stack_limit;
 	uint64_t total_bytes;
@@ -412,6 +418,8 @@ void warp_enter_frame(struct warp *w, struct frame *f);
 /* The current fragment is at a barrier; the next instruction, or NULL when it waits. */
 const struct xinst *barrier_arrive(struct warp *w, const struct xinst *i, uint32_t number, uint32_t count,
 				   uint32_t pred);
+/* Waits until the round in which the lanes arrived is over; at once when they have not arrived. */
+const struct xinst *barrier_wait(struct warp *w, const struct xinst *i, uint32_t number);
 void barrier_check_exits(struct block *b);
 
 /* fault.c: records the launch's first fault and returns NULL, for handlers. */

@@ -273,8 +273,13 @@ static int size_stack(struct program *p, const struct reach *r, struct diag *d)
 	uint64_t deepest = 0;
 	bool open = !mark;
 
-	for (uint32_t k = 0; k < r->n; k++)
-		open |= p->module->ptx->funcs[r->list[k]]->calls_indirect;
+	for (uint32_t k = 0; k < r->n; k++) {
+		const struct ptx_func *f = p->module->ptx->funcs[r->list[k]];
+
+		open |= f->calls_indirect;
+		for (uint32_t n = 0; n < f->ninsts; n++)
+			open |= f->insts[n].op == PTX_OP_ALLOCA;
+	}
 	if (!open)
 		open = stack_depth(p, p->entry->func_index, 0, mark, &deepest);
 	free(mark);

@@ -21,7 +21,7 @@ struct frame *frame_push(struct warp *w, const struct xcode *code, const struct 
 	struct frame *parent = w->frame, **p = &w->free_frames, *f;
 	uint32_t base = parent ? parent->local_base + parent->code->local_bytes : 0;
 
-	if ((parent && parent->depth >= MAX_DEPTH) || (uint64_t)base + code->local_bytes > w->local_stride)
+	if ((parent && parent->depth >= MAX_DEPTH) || (uint64_t)base + code->local_bytes > w->dynamic_floor)
 		return NULL;
 	while (*p && (*p)->cap < code->frame_bytes)
 		p = &(*p)->next_free;
@@ -296,6 +296,9 @@ int warp_start(struct warp *w)
 	w->clock = 0;
 	w->slice_used = 0;
 	w->watch = w->block->grid->watch;
+	for (uint32_t l = 0; l < LANES; l++)
+		w->dynamic[l] = w->local_stride;
+	w->dynamic_floor = w->local_stride;
 	struct frame *f = frame_push(w, entry, NULL);
 
 	if (!f)
