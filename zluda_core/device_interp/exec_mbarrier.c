@@ -199,6 +199,11 @@ static const struct xinst *wait_phase(struct warp *w, const struct xinst *i)
 	return i + 1;
 }
 
+bool exec_mbarrier_waits(const struct xinst *i)
+{
+	return i->fn == wait_phase;
+}
+
 static const struct xinst *pending_count(struct warp *w, const struct xinst *i)
 {
 	const uint64_t *state = cell(w, i->o[1]);

@@ -174,7 +174,11 @@ static void describe_waiting(const struct block *b, char *buf, size_t n, uint32_
 			if (f->state == FRAG_FREE)
 				continue;
 			const struct ptx_func *fn = f->frame->code->func;
-			const struct xinst *pc = f->state == FRAG_BARRIER ? f->pc - 1 : f->pc;
+			const struct xinst *pc = f->pc;
+
+			if (f->state == FRAG_BARRIER ||
+			    (pc > f->frame->code->insts && exec_mbarrier_waits(pc - 1)))
+				pc--; /* the wait, not the branch back to it */
 			uint32_t line = pc->index < fn->ninsts ? fn->insts[pc->index].line : 0;
 
 			while (c < count && at[c].line != line)

@@ -422,6 +422,9 @@ const struct xinst *barrier_arrive(struct warp *w, const struct xinst *i, uint32
 const struct xinst *barrier_wait(struct warp *w, const struct xinst *i, uint32_t number);
 void barrier_check_exits(struct block *b);
 
+/* exec_mbarrier.c: is it a wait for a phase? */
+bool exec_mbarrier_waits(const struct xinst *i);
+
 /* fault.c: records the launch's first fault and returns NULL, for handlers. */
 const struct xinst *fault_lane(struct warp *w, const struct xinst *i, enum dev_fault_kind kind, unsigned lane,
 			       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
