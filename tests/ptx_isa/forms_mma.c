@@ -110,7 +110,9 @@ static unsigned metadata(const struct mma *x, unsigned warp, unsigned row, unsig
 	return !x->ordered && h >> 32 & 1 ? reversed[h % 6] : ordered[h % 6];
 }
 
-/* A group of four lanes holds the metadata of its two rows; a lane has four chunks of each (figures 119 to 139). */
+/* A group of four lanes holds the metadata of its two rows (figures 119 to 147; where they can't be had as text: the order
+ * in which CUTLASS, host_reorder.h, lays metadata out for ldmatrix). With 16 and 32-bit elements a lane has four chunks of
+ * each row, with smaller ones eight chunks of one row. */
 static uint32_t metadata_register(const struct mma *x, unsigned warp, unsigned lane)
 {
 	unsigned chunks = x->k / chunk_of(x), lanes = chunks / 4,
@@ -119,7 +121,9 @@ static uint32_t metadata_register(const struct mma *x, unsigned warp, unsigned l
 
 	if (lane % 4 < base || at >= lanes)
 		return (uint32_t)hash_of(warp, 'g', lane, 0); /* not this lane's: must not matter */
-	for (unsigned half = 0; half < 2; half++)
+	for (unsigned c = 0; x->a->bits <= 8 && c < 8; c++)
+		e |= metadata(x, warp, lane / 4 + 8 * (at & 1), at / 2 * 8 + c) << (4 * c);
+	for (unsigned half = 0; x->a->bits > 8 && half < 2; half++)
 		for (unsigned c = 0; c < 4; c++)
 			e |= metadata(x, warp, lane / 4 + 8 * half, at * 4 + c) << (16 * half + 4 * c);
 	return e;
