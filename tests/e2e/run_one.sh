@@ -106,7 +106,8 @@ check_trace_is_whole()
 
 step_record()
 {
-	rm -f "$trace"*
+	rm -f "$trace"* "$work/calls.said"
+	export PROGRAM_CALLS="$work/calls.said" # witness.c of the driver-API programs
 	if has_flag check; then
 		expect 0 "$work/record.out" "$cutrace" record --check -o "$trace" --device interp -- "$executable"
 	else
@@ -144,6 +145,21 @@ dump_trace()
 	sed -E "$edit" "$work/dump.text" | LC_ALL=C $order >"$work/dump.out"
 }
 
+# The calls in the program's own words, from other sources than the dump's (programs/driver/witness.c). What kernels were
+# given and what the driver remarked it does not say. Threads and processes say theirs in any order.
+check_dump_against_own_words()
+{
+	order="cat" edit=''
+	if has_flag threads || has_flag children; then
+		order="sort" edit='s/#[0-9]+//g'
+	fi
+	sed -E "s/^ *([0-9]+  )?(p[0-9]+ )?t[0-9]+ +//; /^ +(kernel|!) /d; s/image=<[0-9]+ bytes>/image=<bytes>/; $edit" \
+		"$work/dump.text" | LC_ALL=C $order >"$work/calls.dumped"
+	sed -E "$edit" "$work/calls.said" | LC_ALL=C $order >"$work/calls.expected"
+	[ -s "$work/calls.expected" ] || fail "the program said nothing of its calls"
+	same "$work/calls.dumped" "$work/calls.expected" "the list of calls"
+}
+
 step_dump()
 {
 	[ -e "$trace" ] || fail "no trace: the record step failed"
@@ -162,6 +178,9 @@ step_dump()
 		cp "$work/dump.out" "$golden/$program.dump"
 	fi
 	same "$work/dump.out" "$golden/$program.dump" "the dump"
+	case $program in
+	driver_*) check_dump_against_own_words ;;
+	esac
 }
 
 # json FILE PATH: a value out of a JSON file.

@@ -7,6 +7,8 @@
  *	calls N			(driver calls made by the program, failed ones too)
  *	ok
  *
+ * What it says of every single call, arguments and results, is witness.c's.
+ *
  * A wrong result or an unexpected error is explained on stderr and ends the program with status 1.
  * The text is the same in every run and on every device.
  */

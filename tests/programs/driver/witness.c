@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program's own word for each call that it makes. Linked with --wrap for every function of cu.h, so that no program
+ * can forget one; written by hand from the CUDA driver API's reference and kept apart from api/ and dump/ on purpose, as
+ * cu.h is. A line is what `cutrace dump --stable` should print for the call: what is wrong in the description, the recorder
+ * or the decoder is wrong in one of the two only. Lines go to the file that PROGRAM_CALLS names; without it there are none.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cu.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- names of what the driver gave: numbered in order of appearance --------- */
+
+enum kind { CONTEXT, MODULE, FUNCTION, STREAM, EVENT, ALLOCATION, NKINDS };
+static const char *const kind_names[NKINDS] = {"CUcontext", "CUmodule", "CUfunction",
+					       "CUstream",  "CUevent",  "alloc"};
+
+static struct object {
+	enum kind kind;
+	uint64_t value, bytes;
+	unsigned number;
+	const char *name; /* of a kernel, of a variable */
+	int alive;
+} objects[256];
+static unsigned nobjects, numbers[NKINDS];
+
+static void made(enum kind kind, uint64_t value, uint64_t bytes, const char *name)
+{
+	if (nobjects == sizeof(objects) / sizeof(objects[0]))
+		abort();
+	objects[nobjects++] = (struct object){kind, value, bytes, ++numbers[kind], name, 1};
+}
+
+static struct object *find(enum kind kind, uint64_t value)
+{
+	for (unsigned i = nobjects; i-- > 0;) {
+		struct object *o = &objects[i];
+
+		if (o->kind == kind && o->alive && value - o->value < (o->bytes ? o->bytes : 1))
+			return o;
+	}
+	return NULL;
+}
+
+static void ended(enum kind kind, uint64_t value)
+{
+	struct object *o = find(kind, value);
+
+	if (o)
+		o->alive = 0;
+}
+
+/* Several may be used in one line. */
+static const char *name(enum kind kind, uint64_t value)
+{
+	static char text[4][160];
+	static unsigned next;
+	char *to = text[next++ % 4];
+	const struct object *o = find(kind, value);
+	int n;
+
+	if (!value)
+		return "NULL";
+	if (!o)
+		return "unknown";
+	n = snprintf(to, sizeof(text[0]), "%s#%u", kind_names[kind], o->number);
+	if (o->name)
+		n += snprintf(to + n, sizeof(text[0]) - (size_t)n, kind == FUNCTION ? "<%s>" : "(%s)",
+			      o->name);
+	if (value > o->value)
+		snprintf(to + n, sizeof(text[0]) - (size_t)n, "+0x%llx",
+			 (unsigned long long)(value - o->value));
+	return to;
+}
+
+#define HANDLE(kind, handle)     name(kind, (uint64_t)(uintptr_t)(handle))
+#define MADE(kind, handle, name) made(kind, (uint64_t)(uintptr_t)(handle), 0, name)
+#define ENDED(kind, handle)      ended(kind, (uint64_t)(uintptr_t)(handle))
+
+/* ---- a line ----------------------------------------------------------------- */
+
+static const char *result_name(CUresult r)
+{
+	return r == CUDA_SUCCESS                 ? "CUDA_SUCCESS"
+	       : r == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+						 : "another result";
+}
+
+/* One write for a line: a child may be writing too. */
+__attribute__((format(printf, 2, 3))) static void say(CUresult r, const char *fmt, ...)
+{
+	const char *path = getenv("PROGRAM_CALLS");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+	char line[600];
+	size_t n;
+	va_list ap;
+
+	if (fd < 0)
+		return;
+	va_start(ap, fmt);
+	n = (size_t)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	n += (size_t)snprintf(line + n, sizeof(line) - n, " = %s\n", result_name(r));
+	if (n >= sizeof(line) || write(fd, line, n) != (ssize_t)n)
+		abort();
+	close(fd);
+}
+
+/* Host memory of a copy: its size when it was made, else the pointer. */
+static const char *host_bytes(CUresult r, size_t bytes)
+{
+	static char text[40];
+
+	if (r)
+		return "host";
+	snprintf(text, sizeof(text), "<%zu bytes>", bytes);
+	return text;
+}
+
+/* WITNESS(function, (parameters), (arguments), what it made or ended, and the line) */
+#define WITNESS(f, params, args, ...)         \
+	CUresult __real_##f params;           \
+	CUresult __wrap_##f params;           \
+	CUresult __wrap_##f params            \
+	{                                     \
+		CUresult r = __real_##f args; \
+                                              \
+		pthread_mutex_lock(&lock);    \
+		__VA_ARGS__;                  \
+		pthread_mutex_unlock(&lock);  \
+		return r;                     \
+	}
+
+WITNESS(cuInit, (unsigned flags), (flags), say(r, "cuInit(Flags=%u)", flags))
+WITNESS(cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal),
+	say(r, "cuDeviceGet(device=&%d, ordinal=%d)", *device, ordinal))
+WITNESS(cuCtxCreate_v2, (CUcontext * ctx, unsigned flags, CUdevice device), (ctx, flags, device),
+	MADE(CONTEXT, *ctx, NULL);
+	say(r, "cuCtxCreate_v2(pctx=&%s, flags=%s, dev=%d)", HANDLE(CONTEXT, *ctx),
+	    flags ? "?" : "CU_CTX_SCHED_AUTO", device))
+WITNESS(cuCtxDestroy_v2, (CUcontext ctx), (ctx), say(r, "cuCtxDestroy_v2(ctx=%s)", HANDLE(CONTEXT, ctx));
+	ENDED(CONTEXT, ctx))
+WITNESS(cuCtxSetCurrent, (CUcontext ctx), (ctx), say(r, "cuCtxSetCurrent(ctx=%s)", HANDLE(CONTEXT, ctx)))
+WITNESS(cuCtxSynchronize, (void), (), say(r, "cuCtxSynchronize()"))
+WITNESS(cuModuleLoadData, (CUmodule * module, const void *image), (module, image),
+	MADE(MODULE, *module, NULL);
+	say(r, "cuModuleLoadData(module=&%s, image=<bytes>)", HANDLE(MODULE, *module)))
+WITNESS(cuModuleUnload, (CUmodule module), (module),
+	say(r, "cuModuleUnload(hmod=%s)", HANDLE(MODULE, module));
+	ENDED(MODULE, module))
+WITNESS(cuModuleGetFunction, (CUfunction * f, CUmodule module, const char *kernel), (f, module, kernel),
+	MADE(FUNCTION, *f, kernel);
+	say(r, "cuModuleGetFunction(hfunc=&%s, hmod=%s, name=\"%s\")", HANDLE(FUNCTION, *f),
+	    HANDLE(MODULE, module), kernel))
+WITNESS(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t *bytes, CUmodule module, const char *variable),
+	(address, bytes, module, variable), made(ALLOCATION, *address, *bytes, variable);
+	say(r, "cuModuleGetGlobal_v2(dptr=&%s, bytes=&%zu, hmod=%s, name=\"%s\")", name(ALLOCATION, *address),
+	    *bytes, HANDLE(MODULE, module), variable))
+WITNESS(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), (address, bytes),
+	made(ALLOCATION, *address, bytes, NULL);
+	say(r, "cuMemAlloc_v2(dptr=&%s, bytesize=%zu)", name(ALLOCATION, *address), bytes))
+WITNESS(cuMemFree_v2, (CUdeviceptr address), (address),
+	say(r, "cuMemFree_v2(dptr=%s)", name(ALLOCATION, address));
+	if (!r) ended(ALLOCATION, address))
+WITNESS(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void *src, size_t bytes), (dst, src, bytes),
+	say(r, "cuMemcpyHtoD_v2(dstDevice=%s, srcHost=%s, ByteCount=%zu)", name(ALLOCATION, dst),
+	    host_bytes(r, bytes), bytes))
+WITNESS(cuMemcpyDtoH_v2, (void *dst, CUdeviceptr src, size_t bytes), (dst, src, bytes),
+	say(r, "cuMemcpyDtoH_v2(dstHost=%s, srcDevice=%s, ByteCount=%zu)", host_bytes(r, bytes),
+	    name(ALLOCATION, src), bytes))
+WITNESS(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream),
+	(dst, src, bytes, stream),
+	say(r, "cuMemcpyHtoDAsync_v2(dstDevice=%s, srcHost=%s, ByteCount=%zu, hStream=%s)",
+	    name(ALLOCATION, dst), host_bytes(r, bytes), bytes, HANDLE(STREAM, stream)))
+WITNESS(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t bytes, CUstream stream),
+	(dst, src, bytes, stream),
+	say(r, "cuMemcpyDtoHAsync_v2(dstHost=%s, srcDevice=%s, ByteCount=%zu, hStream=%s)",
+	    host_bytes(r, bytes), name(ALLOCATION, src), bytes, HANDLE(STREAM, stream)))
+WITNESS(cuMemsetD32_v2, (CUdeviceptr dst, unsigned value, size_t n), (dst, value, n),
+	say(r, "cuMemsetD32_v2(dstDevice=%s, ui=%u, N=%zu)", name(ALLOCATION, dst), value, n))
+WITNESS(cuMemsetD32Async, (CUdeviceptr dst, unsigned value, size_t n, CUstream stream),
+	(dst, value, n, stream),
+	say(r, "cuMemsetD32Async(dstDevice=%s, ui=%u, N=%zu, hStream=%s)", name(ALLOCATION, dst), value, n,
+	    HANDLE(STREAM, stream)))
+WITNESS(cuMemHostAlloc, (void **host, size_t bytes, unsigned flags), (host, bytes, flags),
+	made(ALLOCATION, (uint64_t)(uintptr_t)*host, bytes, NULL);
+	say(r, "cuMemHostAlloc(pp=&%s, bytesize=%zu, Flags=%u)", HANDLE(ALLOCATION, *host), bytes, flags))
+WITNESS(cuMemFreeHost, (void *host), (host), say(r, "cuMemFreeHost(p=%s)", HANDLE(ALLOCATION, host));
+	ENDED(ALLOCATION, host))
+WITNESS(cuStreamCreate, (CUstream * stream, unsigned flags), (stream, flags), MADE(STREAM, *stream, NULL);
+	say(r, "cuStreamCreate(phStream=&%s, Flags=%s)", HANDLE(STREAM, *stream),
+	    flags == CU_STREAM_NON_BLOCKING ? "CU_STREAM_NON_BLOCKING" : "?"))
+WITNESS(cuStreamSynchronize, (CUstream stream), (stream),
+	say(r, "cuStreamSynchronize(hStream=%s)", HANDLE(STREAM, stream)))
+WITNESS(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags), (stream, event, flags),
+	say(r, "cuStreamWaitEvent(hStream=%s, hEvent=%s, Flags=%s)", HANDLE(STREAM, stream),
+	    HANDLE(EVENT, event), flags ? "?" : "CU_EVENT_WAIT_DEFAULT"))
+WITNESS(cuStreamDestroy_v2, (CUstream stream), (stream),
+	say(r, "cuStreamDestroy_v2(hStream=%s)", HANDLE(STREAM, stream));
+	ENDED(STREAM, stream))
+WITNESS(cuEventCreate, (CUevent * event, unsigned flags), (event, flags), MADE(EVENT, *event, NULL);
+	say(r, "cuEventCreate(phEvent=&%s, Flags=%s)", HANDLE(EVENT, *event),
+	    flags == CU_EVENT_DISABLE_TIMING ? "CU_EVENT_DISABLE_TIMING" : "?"))
+WITNESS(cuEventRecord, (CUevent event, CUstream stream), (event, stream),
+	say(r, "cuEventRecord(hEvent=%s, hStream=%s)", HANDLE(EVENT, event), HANDLE(STREAM, stream)))
+WITNESS(cuEventSynchronize, (CUevent event), (event),
+	say(r, "cuEventSynchronize(hEvent=%s)", HANDLE(EVENT, event)))
+WITNESS(cuEventDestroy_v2, (CUevent event), (event),
+	say(r, "cuEventDestroy_v2(hEvent=%s)", HANDLE(EVENT, event));
+	ENDED(EVENT, event))
+WITNESS(cuLaunchKernel,
+	(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+	 unsigned shared, CUstream stream, void **params, void **extra),
+	(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra),
+	say(r,
+	    "cuLaunchKernel(f=%s, gridDimX=%u, gridDimY=%u, gridDimZ=%u, blockDimX=%u, blockDimY=%u, "
+	    "blockDimZ=%u, "
+	    "sharedMemBytes=%u, hStream=%s, kernelParams=%s, extra=%s)",
+	    HANDLE(FUNCTION, f), gx, gy, gz, bx, by, bz, shared, HANDLE(STREAM, stream),
+	    params ? "host" : "NULL", extra ? "host" : "NULL"))
