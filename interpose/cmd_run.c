@@ -22,7 +22,9 @@ static void usage(FILE *out)
 	      "  --device D      a device of our own driver: interp[:OPTIONS]\n"
 	      "  --driver PATH   any other libcuda.so.1\n"
 	      "  -h, --help      this text\n\n"
-	      "Exits with APP's status; 125 when it could not be started as asked, 126 or 127 when APP can't "
+	      "Exits with APP's status; 2 for wrong usage (an unknown option, device or option of a device), "
+	      "125 "
+	      "when it could not be started as asked, 126 or 127 when APP can't "
 	      "be executed.\n",
 	      out);
 }

@@ -13,10 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/device_option.h"
 #include "interpose/ring.h"
-
-/* Devices of our own driver that this build has. */
-static const char *const devices[] = {"interp"};
 
 static bool is_file(const char *path)
 {
@@ -84,35 +82,19 @@ static bool system_driver(char *path, size_t n)
 	return got > 0 && status == 0;
 }
 
-static int check_device(const char *device, struct diag *d)
-{
-	size_t n = strcspn(device, ":");
-	char all[128] = "";
-
-	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-		if (strlen(devices[i]) == n && !memcmp(devices[i], device, n))
-			return 0;
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", devices[i]);
-	}
-	diag_set(d, CUTRACE_EINVAL, "--device", "this build has no device '%.*s'", (int)n, device);
-	diag_hint(d, "devices: %s; --driver PATH names any other libcuda.so.1", all);
-	return CUTRACE_EINVAL;
-}
-
 static int use_ours(struct target *t, const char *device, struct diag *d)
 {
 	const char *dir = target_libdir(d);
-	int rc = check_device(device, d);
 
-	if (rc || !dir)
-		return rc ? rc : d->code;
+	if (!dir)
+		return d->code;
 	if (strlen(device) >= sizeof(t->device))
 		return diag_set(d, CUTRACE_EINVAL, "--device", "the name is too long");
 	strcpy(t->device, device);
 	if (snprintf(t->driver, sizeof(t->driver), "%s/zluda/libcuda.so.1", dir) >= (int)sizeof(t->driver) ||
 	    !is_file(t->driver))
 		return diag_set(d, CUTRACE_ENOENT, t->driver, "this build has no driver of its own");
-	return 0;
+	return device_option_check(device, t->driver, d);
 }
 
 static int use_file(struct target *t, const char *path, struct diag *d)

@@ -13,6 +13,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "base/device_option.h"
 #include "replay/engine.h"
 
 #ifndef PATH_MAX
@@ -22,7 +23,7 @@
 static const char help[] =
 	"usage: cutrace replay FILE [OPTIONS]\n\n"
 	"Issues the calls of a trace again and compares what the device returns with what was recorded.\n\n"
-	"  --device D           run on one of our devices: interp (default)\n"
+	"  --device D           run on one of our devices: interp[:OPTIONS] (default: interp)\n"
 	"  --driver PATH        run on another libcuda.so.1, e.g. NVIDIA's\n"
 	"  -o, --output FILE    keep the result database (SQLite); a file that is none is not\n"
 	"                       overwritten\n"
@@ -37,8 +38,8 @@ static const char help[] =
 	"  --verbose            every comparison, every remark, and (on stderr) what kernels print\n"
 	"  -q, --quiet          no report, only the exit status\n"
 	"  -h, --help           this text\n\n"
-	"Exit status: 0 all results match, 1 something differs, 2 wrong usage, 125 could not replay or "
-	"verify.\n";
+	"Exit status: 0 all results match, 1 something differs, 2 wrong usage (an unknown option, device or\n"
+	"option of a device), 125 could not replay or verify (git bisect run skips such a commit).\n";
 
 enum {
 	OPT_DEVICE = 256,
@@ -262,6 +263,19 @@ static int usage(const char *fmt, const char *what)
 	return usage_hint();
 }
 
+/* A driver that is not there is said later: that is no wrong usage. */
+static bool wrong_device(const char *device)
+{
+	char path[PATH_MAX];
+	struct diag d = DIAG_INIT;
+
+	if (own_driver(path, sizeof(path), &d) || !device_option_check(device, path, &d))
+		return false;
+	fputs("cutrace replay: ", stderr);
+	diag_print(&d, stderr);
+	return true;
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct replay_options o = {.may_restart = true};
@@ -292,6 +306,8 @@ int cmd_replay(int argc, char **argv)
 		return usage("--device names one of our devices, --driver another driver: not both%s", "");
 	if (!o.device && !o.driver)
 		o.device = "interp";
+	if (o.device && wrong_device(o.device))
+		return REPLAY_USAGE;
 	o.trace_path = argv[optind];
 	return replay_run(&o);
 }

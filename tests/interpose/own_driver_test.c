@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static struct outcome o;
 
@@ -158,11 +159,51 @@ static void test_renewed(void **state)
 	trace_close(t);
 }
 
+/* A wrong device is wrong usage of every command, and nothing is started. */
+static void test_wrong_device(void **state)
+{
+	static const struct {
+		const char *command, *device, *said;
+		int status;
+	} cases[] = {
+		{"record", "nonsense", "no device 'nonsense'", 2},
+		{"run", "nonsense", "no device 'nonsense'", 2},
+		{"replay", "nonsense", "no device 'nonsense'", 2},
+		{"record", "interp:nonsense", "'interp:nonsense': the interpreter has no option", 2},
+		{"run", "interp:nonsense", "'interp:nonsense': the interpreter has no option", 2},
+		{"replay", "interp:nonsense", "'interp:nonsense': the interpreter has no option", 2},
+		{"run", "interp:devices=none", "CUTRACE_DEVICE=interp:devices=none is not understood", 2},
+		{"run", "interp:devices=2", "", 0},
+	};
+
+	(void)state;
+	unlink(HERE "/started");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *argv[] = {(char *)CUTRACE_BIN,
+				(char *)cases[i].command,
+				(char *)"--device",
+				(char *)cases[i].device,
+				(char *)"/usr/bin/touch",
+				(char *)HERE "/started",
+				NULL};
+
+		if (!strcmp(cases[i].command, "replay"))
+			argv[5] = NULL;
+		run(&o, argv);
+		if (!WIFEXITED(o.status) || WEXITSTATUS(o.status) != cases[i].status ||
+		    !strstr(o.err, cases[i].said))
+			fail_msg("case %zu: status %x: %s", i, (unsigned)o.status, o.err);
+		assert_string_equal(o.out, "");
+		assert_int_equal(access(HERE "/started", F_OK), cases[i].status ? -1 : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boxes), cmocka_unit_test(test_batch),   cmocka_unit_test(test_contexts),
-		cmocka_unit_test(test_stray), cmocka_unit_test(test_renewed),
+		cmocka_unit_test(test_boxes),    cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_contexts), cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_renewed),  cmocka_unit_test(test_wrong_device),
 	};
 
 	setenv("CUTRACE_TEST_DRIVER", OUR_DRIVER, 1);

@@ -735,8 +735,9 @@ static void test_other_version(void **state)
 
 	(void)state;
 	assert_string_equal(o.out, "0\n"); /* hung up on, not left waiting */
-	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND "
-				  "source = 'collector' AND message LIKE '%%version %u of%%'",
+	assert_int_equal(query(t,
+			       "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND "
+			       "source = 'collector' AND message LIKE '%%version %u of%%'",
 			       RING_VERSION + 1),
 			 1);
 	trace_close(t);

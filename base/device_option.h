@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_option: whether a --device option names a device of ours, before anything is started on it. The
+ * option's own options are the device's: our driver is asked, in a process of its own.
+ */
+#ifndef CUTRACE_DEVICE_OPTION_H
+#define CUTRACE_DEVICE_OPTION_H
+
+#include "base/diag.h"
+
+/* option: NAME or NAME:OPTIONS; driver: path of our libcuda.so.1. CUTRACE_EINVAL with *d filled when the
+ * option is wrong. */
+int device_option_check(const char *option, const char *driver, struct diag *d);
+
+#endif
