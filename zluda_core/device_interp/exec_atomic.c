@@ -4,8 +4,9 @@
  * several cores and host threads may use the same memory. Lanes go in ascending
  * order.
  *
- * o = destinations (OPERAND_NONE for red), address, b's, c's; u = vector length,
- * space.
+ * o = destinations (OPERAND_NONE for red), address, b's, c's; u = vector length |
+ * space << 8 | sources << 16 | elements that the address is aligned to << 24. Eight
+ * elements are two instructions of four.
  */
 #include "zluda_core/device_interp/exec_mem.h"
 #include "zluda_core/device_interp/half.h"
@@ -85,36 +86,37 @@ static inline u128 load_u128(u128 *p)
 #define CAS(p, old, v) __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 /* One read-modify-write of T; x is the old value, y and z are the operands, flush: global f32. */
-#define ATOMIC_LOOP(name, T, LOADER, CASER, EXPR)                                                          \
-	static const struct xinst *name(struct warp *w, const struct xinst *i)                             \
-	{                                                                                                  \
-		const uint32_t vec = U_VEC(i->u), n = i->u >> 16;                                          \
-		const uint64_t *base = cell(w, i->o[vec]);                                                 \
-		uint64_t a[LANES];                                                                         \
-		uint8_t *p[LANES];                                                                         \
-                                                                                                           \
-		LANE_LOOP a[l] = base[l] + (uint64_t)i->imm;                                               \
-		if (!mem_resolve(w, i, U_SPACE(i->u), a, vec * sizeof(T), vec * sizeof(T), MEM_ATOMIC, p)) \
-			return NULL;                                                                       \
-		FOR_LANES(l, w->exec)                                                                      \
-		{                                                                                          \
-			const bool flush = U_SPACE(i->u) != PTX_SPACE_SHARED && !(a[l] >> 47);             \
-                                                                                                           \
-			(void)flush;                                                                       \
-			for (uint32_t k = 0; k < vec; k++) {                                               \
-				T *q = (T *)p[l] + k, y = ((T *)cell(w, i->o[vec + 1 + k]))[l];            \
-				T z = n > 1 ? ((T *)cell(w, i->o[2 * vec + 1 + k]))[l] : 0;                \
-				T x = LOADER(q);                                                           \
-                                                                                                           \
-				(void)z;                                                                   \
-				while (!CASER(q, &x, (T)(EXPR)))                                           \
-					;                                                                  \
-				if (i->o[k] != OPERAND_NONE)                                               \
-					((T *)cell(w, i->o[k]))[l] = x;                                    \
-			}                                                                                  \
-		}                                                                                          \
-		spin(w);                                                                                   \
-		return i + 1;                                                                              \
+#define ATOMIC_LOOP(name, T, LOADER, CASER, EXPR)                                                   \
+	static const struct xinst *name(struct warp *w, const struct xinst *i)                      \
+	{                                                                                           \
+		const uint32_t vec = U_VEC(i->u), n = i->u >> 16 & 0xff;                            \
+		const uint64_t *base = cell(w, i->o[vec]);                                          \
+		uint64_t a[LANES];                                                                  \
+		uint8_t *p[LANES];                                                                  \
+                                                                                                    \
+		LANE_LOOP a[l] = base[l] + (uint64_t)i->imm;                                        \
+		if (!mem_resolve(w, i, U_SPACE(i->u), a, vec * sizeof(T), (i->u >> 24) * sizeof(T), \
+				 MEM_ATOMIC, p))                                                    \
+			return NULL;                                                                \
+		FOR_LANES(l, w->exec)                                                               \
+		{                                                                                   \
+			const bool flush = U_SPACE(i->u) != PTX_SPACE_SHARED && !(a[l] >> 47);      \
+                                                                                                    \
+			(void)flush;                                                                \
+			for (uint32_t k = 0; k < vec; k++) {                                        \
+				T *q = (T *)p[l] + k, y = ((T *)cell(w, i->o[vec + 1 + k]))[l];     \
+				T z = n > 1 ? ((T *)cell(w, i->o[2 * vec + 1 + k]))[l] : 0;         \
+				T x = LOADER(q);                                                    \
+                                                                                                    \
+				(void)z;                                                            \
+				while (!CASER(q, &x, (T)(EXPR)))                                    \
+					;                                                           \
+				if (i->o[k] != OPERAND_NONE)                                        \
+					((T *)cell(w, i->o[k]))[l] = x;                             \
+			}                                                                           \
+		}                                                                                   \
+		spin(w);                                                                            \
+		return i + 1;                                                                       \
 	}
 #define ATOMIC(name, T, EXPR) ATOMIC_LOOP(name, T, LOAD, CAS, EXPR)
 
@@ -150,42 +152,92 @@ ATOMIC(add_bf16x2_, uint32_t, PAIRWISE(add_bhalf, x, y))
 ATOMIC_MINMAX(min)
 ATOMIC_MINMAX(max)
 
+struct atomic {
+	uint32_t d[8], pos, data[8];
+	unsigned vec, n;
+	enum ptx_space space;
+	int64_t imm;
+};
+
+/* Elements first to first + count of the vector. */
+static int emit_part(struct decode *c, exec_fn fn, const struct atomic *a, unsigned first, unsigned count)
+{
+	struct xinst *x = emit(c, fn);
+
+	if (!x)
+		return refuse(c, "out of memory");
+	for (unsigned k = 0; k < count; k++)
+		x->o[k] = a->d[first + k];
+	x->o[count] = a->pos;
+	for (unsigned k = 0; k < count; k++)
+		x->o[count + 1 + k] = a->data[first + k];
+	if (a->n > 1)
+		x->o[count + 2] = a->data[1]; /* c of cas, which has no vectors */
+	x->imm = a->imm + (int64_t)(first * ptx_type_bits(c->in->type) / 8);
+	x->u = count | (uint32_t)a->space << 8 | a->n << 16 | (first ? count : a->vec) << 24;
+	return 0;
+}
+
+static const struct xinst *copy_half(struct warp *w, const struct xinst *i)
+{
+	uint16_t *d = cell(w, i->o[0]);
+	const uint16_t *s = cell(w, i->o[1]);
+
+	LANES_STORE(uint16_t, uint16_t x = s[l], x);
+	return i + 1;
+}
+
+/* Eight halves: a result must not reach its register before the second part has read its sources. */
+static int emit_eight(struct decode *c, exec_fn fn, const struct atomic *a)
+{
+	struct atomic part = *a;
+	int rc = 0;
+
+	for (unsigned k = 0; k < 8; k++)
+		part.d[k] = a->d[k] == OPERAND_NONE ? OPERAND_NONE : temp(c, 16);
+	rc = emit_part(c, fn, &part, 0, 4);
+	if (!rc)
+		rc = emit_part(c, fn, &part, 4, 4);
+	for (unsigned k = 0; k < 8 && !rc; k++) {
+		if (a->d[k] == OPERAND_NONE)
+			continue;
+		struct xinst *x = emit(c, copy_half);
+		if (!x)
+			return refuse(c, "out of memory");
+		x->o[0] = a->d[k];
+		x->o[1] = part.d[k];
+	}
+	return rc;
+}
+
 static int emit_atom(struct decode *c, const struct exec_row *row)
 {
 	const struct ptx_inst *in = c->in;
-	const unsigned vec = in->vec ? in->vec : 1, bits = ptx_type_bits(in->type),
-		       ndst = in->op == PTX_OP_ATOM ? vec : 0;
-	const unsigned n = in->sub == PTX_SUB_CAS ? 2 : 1;
-	enum ptx_space space = (enum ptx_space)in->space;
-	struct dest d[4];
-	uint32_t pos, data[8];
-	int64_t imm;
+	const unsigned bits = ptx_type_bits(in->type);
+	struct atomic a = {.vec = in->vec ? in->vec : 1,
+			   .n = in->sub == PTX_SUB_CAS ? 2 : 1,
+			   .space = (enum ptx_space)in->space};
+	const unsigned ndst = in->op == PTX_OP_ATOM ? a.vec : 0, ndata = a.n * a.vec;
+	struct dest d[8];
 
-	if (vec > 4 || vec * (2 + n) - (vec - 1) > XINST_OPERANDS || in->nsrc < 1 + n * vec ||
+	if (a.vec > 8 || (a.vec == 8 && bits != 16) || (a.vec > 1 && a.n > 1) || in->nsrc < 1 + ndata ||
 	    in->ndst != ndst)
 		return refuse(c, "this atomic operation is not executed");
-	int rc = address(c, &in->src[0], in->offset, &space, &pos, &imm);
-	for (unsigned k = 0; k < n * vec && !rc; k++)
-		rc = source(c, &in->src[1 + k], bits, false, &data[k]);
+	int rc = address(c, &in->src[0], in->offset, &a.space, &a.pos, &a.imm);
+	for (unsigned k = 0; k < ndata && !rc; k++)
+		rc = source(c, &in->src[1 + k], bits, false, &a.data[k]);
 	if (!rc)
-		rc = inject_stored(c, &data[n * vec - 1], ndst ? 0 : bits);
-	for (unsigned k = 0; k < ndst && !rc; k++) {
+		rc = inject_stored(c, &a.data[ndata - 1], ndst ? 0 : bits);
+	for (unsigned k = 0; k < a.vec && !rc; k++) {
 		d[k] = (struct dest){.pos = OPERAND_NONE};
-		if (in->dst[k].kind != PTX_OPND_SINK)
+		if (ndst && in->dst[k].kind != PTX_OPND_SINK)
 			rc = dest(c, &in->dst[k], bits, ptx_type_is_signed(in->type), &d[k]);
+		a.d[k] = d[k].pos;
 	}
-	if (rc)
-		return rc;
-	struct xinst *x = emit(c, row->fn);
-	if (!x)
-		return refuse(c, "out of memory");
-	for (unsigned k = 0; k < vec; k++)
-		x->o[k] = ndst ? d[k].pos : OPERAND_NONE;
-	x->o[vec] = pos;
-	for (unsigned k = 0; k < n * vec; k++)
-		x->o[vec + 1 + k] = data[k];
-	x->imm = imm;
-	x->u = vec | (uint32_t)(space == PTX_SPACE_SHARED_CLUSTER ? PTX_SPACE_SHARED : space) << 8 | n << 16;
+	if (a.space == PTX_SPACE_SHARED_CLUSTER)
+		a.space = PTX_SPACE_SHARED;
+	if (!rc)
+		rc = a.vec == 8 ? emit_eight(c, row->fn, &a) : emit_part(c, row->fn, &a, 0, a.vec);
 	for (unsigned k = 0; k < ndst && !rc; k++)
 		if (d[k].pos != OPERAND_NONE)
 			rc = dest_done(c, &d[k]);

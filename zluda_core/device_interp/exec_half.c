@@ -17,7 +17,8 @@ enum {
 	HALF_SAT = 8,
 	HALF_RELU = 16,
 	HALF_NAN = 32,
-	HALF_XORSIGN = 64
+	HALF_XORSIGN = 64,
+	HALF_OOB = 128
 };
 
 /* x * y + z in double, the last bit odd when inexact (Boldo and Melquiond, "Emulation of FMA"). */
@@ -72,8 +73,13 @@ static inline uint16_t mul_one(uint16_t x, uint16_t y, uint16_t z, uint32_t u)
 	return result(value(x, u) * value(y, u), u);
 }
 
+/* The NaN that copies through tensor maps put where there is no tensor: with .oob it makes the result zero. */
+#define OOB_NAN 0xffff
+
 static inline uint16_t fma_one(uint16_t x, uint16_t y, uint16_t z, uint32_t u)
 {
+	if ((u & HALF_OOB) && (x == OOB_NAN || y == OOB_NAN || z == OOB_NAN))
+		return 0;
 	return result(fma_odd(value(x, u), value(y, u), value(z, u)), u);
 }
 
@@ -237,6 +243,10 @@ static const struct exec_row rows[] = {
 	FMA_BOTH(PTX_F_FTZ | PTX_F_RELU, HALF_FTZ | HALF_RELU),
 	FMA_BOTH_BF(0, 0),
 	FMA_BOTH_BF(PTX_F_RELU, HALF_RELU),
+	FMA_BOTH(PTX_F_OOB, HALF_OOB),
+	FMA_BOTH(PTX_F_OOB | PTX_F_RELU, HALF_OOB | HALF_RELU),
+	FMA_BOTH_BF(PTX_F_OOB, HALF_OOB),
+	FMA_BOTH_BF(PTX_F_OOB | PTX_F_RELU, HALF_OOB | HALF_RELU),
 	MINMAX_ROWS(MIN, min),
 	MINMAX_ROWS(MAX, max),
 	SIGN_ROWS(ABS, abs),
