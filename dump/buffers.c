@@ -153,7 +153,7 @@ static int print_elements(struct trace *t, uint64_t buffer, const struct element
 	int rc = 0;
 
 	if (!piece)
-		return diag_set(d, CUTRACE_ENOMEM, "dump", "out of memory");
+		return diag_set(d, CUTRACE_ENOMEM, "cutrace dump", "out of memory");
 	while (count && !rc && !ferror(stdout)) {
 		uint64_t n = count * type->bytes < PIECE_BYTES ? count : PIECE_BYTES / type->bytes;
 

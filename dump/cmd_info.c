@@ -12,15 +12,19 @@
 #define TEXT_ROWS 20u
 
 static const char usage[] =
-	"usage: cutrace info [--json] [--all] [--check] [--finish] FILE\n"
+	"usage: cutrace info [options] FILE\n"
 	"\n"
-	"Summarises a trace: the program and the machine, counts, kernels, errors, and what is incomplete.\n"
-	"A closed trace has hashes of its rows; they are verified first.\n"
+	"Says what a trace has: the program and the machine, devices, numbers of calls, kernels by "
+	"launches,\n"
+	"errors, and what is incomplete. A finished trace has hashes of its rows; they are verified first.\n"
 	"\n"
-	"  --json    everything as one JSON object\n"
-	"  --all     whole tables instead of their first 20 rows\n"
-	"  --check   verifies everything else too: the file's structure, references, hashes of all data\n"
-	"  --finish  first packs a recording whose collector was killed into one closed file\n"
+	"  --json      everything as one JSON object\n"
+	"  --all       whole tables; without it their first 20 rows\n"
+	"  --check     verifies the rest too: the file's structure, references, hashes of all contents\n"
+	"  --finish    for a recording that was cut off: first packs FILE and what lies beside it "
+	"(FILE-wal,\n"
+	"              FILE-payload) into one finished file\n"
+	"  -h, --help  this text\n"
 	"\n"
 	"Exit status: 0, 2 wrong usage, 125 the trace can't be read or is damaged.\n";
 
@@ -117,9 +121,10 @@ static void print_text_info(const struct info *info)
 
 	printf("%s: %" PRId64 " bytes, %s\n", info->file, info->file_bytes,
 	       info->closed && info->has_row_hashes ? "complete, rows verified"
-	       : info->closed ? "complete; rows not verified: it has no hashes of them (an earlier cutrace made it)"
-			    : "INCOMPLETE: the recording was not closed; this is what it had written "
-			      "(--finish packs it)");
+	       : info->closed
+		       ? "complete; rows not verified: it has no hashes of them (an earlier cutrace made it)"
+		       : "INCOMPLETE: the recording was not closed; this is what it had written "
+			 "(--finish packs it)");
 	for (i = 0; i < info->ntables; i++) {
 		const struct info_table *t = &info->tables[i];
 
@@ -199,7 +204,7 @@ struct info_options {
 	const char *file;
 };
 
-static int parse(struct info_options *o, int argc, char **argv)
+static int parse(struct info_options *o, int argc, char **argv, struct diag *d)
 {
 	static const struct option longs[] = {
 		{"json", no_argument, NULL, 'j'},  {"all", no_argument, NULL, 'a'},
@@ -209,6 +214,7 @@ static int parse(struct info_options *o, int argc, char **argv)
 	int option;
 
 	optind = 0; /* glibc: start over */
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		switch (option) {
 		case 'j': o->json = true; break;
@@ -216,11 +222,13 @@ static int parse(struct info_options *o, int argc, char **argv)
 		case 'c': o->check = true; break;
 		case 'f': o->finish = true; break;
 		case 'h': o->help = true; break;
-		default: return -1;
+		default:
+			return diag_set(d, CUTRACE_EINVAL, "cutrace info", "unknown option %s",
+					argv[optind - 1]);
 		}
 	}
 	o->file = optind == argc - 1 ? argv[optind] : NULL;
-	return o->help || o->file ? 0 : -1;
+	return o->help || o->file ? 0 : diag_set(d, CUTRACE_EINVAL, "cutrace info", "name one trace file");
 }
 
 static int show(const struct info_options *o, struct trace *t, struct diag *d)
@@ -248,8 +256,9 @@ int cmd_info(int argc, char **argv)
 	struct trace *t;
 	int rc;
 
-	if (parse(&o, argc, argv)) {
-		fputs(usage, stderr);
+	if (parse(&o, argc, argv, &d)) {
+		diag_print(&d, stderr);
+		fputs("  cutrace info --help lists the options\n", stderr);
 		return DUMP_USAGE;
 	}
 	if (o.help) {

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/image.h"
 #include "dump/content.h"
 #include "ptx/fatbin.h"
-#include "base/image.h"
 
 static int write_file(const char *path, const void *p, size_t n, struct diag *d)
 {

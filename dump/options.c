@@ -12,10 +12,13 @@
 const char dump_usage[] =
 	"usage: cutrace dump [options] FILE\n"
 	"\n"
-	"Prints the calls of a trace, one a line, in the order in which they began.\n"
+	"Prints the calls of a trace, one a line, in the order in which they began: number, thread, "
+	"function,\n"
+	"arguments, result. Kernel launches have a second line with the kernel's own arguments.\n"
 	"\n"
-	"Which calls:\n"
-	"  --func GLOB[,GLOB]   functions by name: 'cuMem*,cuLaunch*', '!cuGetProcAddress*'\n"
+	"Which calls (all of these must hold):\n"
+	"  --func GLOB[,GLOB]   functions by name; '*' and '?' stand for anything, '!' excludes:\n"
+	"                       'cuMem*,cuLaunch*', '!cuGetProcAddress*'\n"
 	"  --thread N           thread N of the trace (see cutrace info)\n"
 	"  --process N          process N of the trace\n"
 	"  --result R           ok, error, in-flight, or a result's name or number\n"
@@ -27,16 +30,17 @@ const char dump_usage[] =
 	"  --stable             without what differs from run to run: host addresses, times, thread ids;\n"
 	"                       handles are numbered in order of appearance\n"
 	"  --verify             checks the rows of the whole trace against their hashes first\n"
-	"Something else:\n"
+	"Contents instead of calls:\n"
 	"  --modules DIR        writes the code images (PTX, cubin, fatbin) into DIR\n"
-	"  --buffer ID          prints a buffer's contents\n"
-	"  --payload CALL       prints the buffers that belong to a call\n"
-	"    --type T           element type: u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64; without it "
-	"hexadecimal\n"
+	"  --payload CALL       prints what a call copied, or the code it loaded\n"
+	"  --buffer ID          prints a buffer by its number (as --payload names it)\n"
+	"    --type T           element type: u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64; without it\n"
+	"                       hexadecimal\n"
 	"    --offset N         first element\n"
 	"    --count N          number of elements\n"
+	"  -h, --help           this text\n"
 	"\n"
-	"Exit status: 0, 2 wrong usage, 125 the trace can't be read.\n";
+	"Exit status: 0, 2 wrong usage, 125 the trace can't be read or is damaged.\n";
 
 enum {
 	OPT_HELP = 256,
@@ -59,24 +63,15 @@ enum {
 };
 
 static const struct option longs[] = {
-	{"help", no_argument, NULL, OPT_HELP},
-	{"func", required_argument, NULL, OPT_FUNC},
-	{"thread", required_argument, NULL, OPT_THREAD},
-	{"process", required_argument, NULL, OPT_PROCESS},
-	{"result", required_argument, NULL, OPT_RESULT},
-	{"time", required_argument, NULL, OPT_TIME},
-	{"calls", required_argument, NULL, OPT_CALLS},
-	{"launches", no_argument, NULL, OPT_LAUNCHES},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"stable", no_argument, NULL, OPT_STABLE},
-	{"verify", no_argument, NULL, OPT_VERIFY},
-	{"modules", required_argument, NULL, OPT_MODULES},
-	{"buffer", required_argument, NULL, OPT_BUFFER},
-	{"payload", required_argument, NULL, OPT_PAYLOAD},
-	{"type", required_argument, NULL, OPT_TYPE},
-	{"offset", required_argument, NULL, OPT_OFFSET},
-	{"count", required_argument, NULL, OPT_COUNT},
-	{NULL, 0, NULL, 0},
+	{"help", no_argument, NULL, OPT_HELP},           {"func", required_argument, NULL, OPT_FUNC},
+	{"thread", required_argument, NULL, OPT_THREAD}, {"process", required_argument, NULL, OPT_PROCESS},
+	{"result", required_argument, NULL, OPT_RESULT}, {"time", required_argument, NULL, OPT_TIME},
+	{"calls", required_argument, NULL, OPT_CALLS},   {"launches", no_argument, NULL, OPT_LAUNCHES},
+	{"json", no_argument, NULL, OPT_JSON},           {"stable", no_argument, NULL, OPT_STABLE},
+	{"verify", no_argument, NULL, OPT_VERIFY},       {"modules", required_argument, NULL, OPT_MODULES},
+	{"buffer", required_argument, NULL, OPT_BUFFER}, {"payload", required_argument, NULL, OPT_PAYLOAD},
+	{"type", required_argument, NULL, OPT_TYPE},     {"offset", required_argument, NULL, OPT_OFFSET},
+	{"count", required_argument, NULL, OPT_COUNT},   {NULL, 0, NULL, 0},
 };
 
 static int parse_u64(const char *option, const char *text, uint64_t *out, struct diag *d)
@@ -209,13 +204,13 @@ static int check_combination(const struct dump_options *o, struct diag *d)
 		     o->first || o->last != UINT64_MAX || o->launches || o->stable;
 
 	if (others > 1)
-		return diag_set(d, CUTRACE_EINVAL, "dump",
+		return diag_set(d, CUTRACE_EINVAL, "cutrace dump",
 				"--modules, --buffer and --payload exclude each other");
 	if (element && !o->has_buffer && !o->has_payload)
-		return diag_set(d, CUTRACE_EINVAL, "dump",
+		return diag_set(d, CUTRACE_EINVAL, "cutrace dump",
 				"--type, --offset and --count go with --buffer or --payload");
 	if (others && calls)
-		return diag_set(d, CUTRACE_EINVAL, "dump",
+		return diag_set(d, CUTRACE_EINVAL, "cutrace dump",
 				"--modules, --buffer and --payload show no calls: options that choose calls "
 				"don't go with them");
 	return 0;
@@ -239,7 +234,7 @@ int dump_options_parse(struct dump_options *o, int argc, char **argv, struct dia
 	if (o->help)
 		return 0;
 	if (optind != argc - 1)
-		return diag_set(d, CUTRACE_EINVAL, "dump", "name one trace file");
+		return diag_set(d, CUTRACE_EINVAL, "cutrace dump", "name one trace file");
 	o->file = argv[optind];
 	return check_combination(o, d);
 }
