@@ -54,7 +54,7 @@ expect 0 "$cutrace" replay "$work/argument"
 says out '^note: the trace has no hashes of its rows'
 expect 125 "$cutrace" dump --verify "$work/argument"
 says err 'has no hashes of its rows'
-expect 125 "$cutrace" replay --device no-such-device "$good"
+expect 2 "$cutrace" replay --device no-such-device "$good"
 says err 'no-such-device'
 expect 125 "$cutrace" replay --driver "$work/absent.so" "$good"
 says err 'absent\.so'
