@@ -100,6 +100,7 @@ static const struct num_type num_types[] = {
 	{PTX_E2M1X2, 4, NUM_FLOAT, true, FMT_E2M1, 2},
 	{PTX_E2M3X2, 8, NUM_FLOAT, true, FMT_E2M3, 2},
 	{PTX_E3M2X2, 8, NUM_FLOAT, true, FMT_E3M2, 2},
+	{PTX_UE8M0X2, 8, NUM_FLOAT, false, -1, 2},
 };
 
 struct cvt_spec {
@@ -116,10 +117,38 @@ static const struct num_type *num_type(unsigned t)
 	return NULL;
 }
 
+/* ue8m0: 2^(x - 127), 255 a NaN (OCP microscaling formats). Magnitudes count; 0 and what is smaller than 2^-127 is 0, what
+ * is larger than 2^127 the largest with .satfinite, else NaN. */
+static double ue8m0_value(uint64_t bits)
+{
+	return bits == 0xff ? NAN : ldexp(1, (int)bits - 127);
+}
+
+static uint64_t ue8m0_round(double v, unsigned rnd, bool satfinite)
+{
+	int e;
+
+	if (v != v)
+		return 0xff;
+	v = fabs(v);
+	if (v <= 0x1p-127)
+		return 0;
+	if (v < INFINITY) {
+		double m = frexp(v, &e); /* m in [0.5, 1) */
+
+		e += 126 + (rnd == PTX_RP && m > 0.5);
+		if (e <= 254)
+			return (uint64_t)e;
+	}
+	return satfinite ? 254 : 0xff;
+}
+
 static double float_of(const struct num_type *t, uint64_t bits, uint32_t flags)
 {
 	double v;
 
+	if (t->type == PTX_UE8M0X2)
+		return ue8m0_value(bits);
 	if (t->format < 0)
 		return f64_from(bits);
 	if (t->format == FMT_TF32)
@@ -169,6 +198,8 @@ static uint64_t float_result(const struct num_type *d, double v, const struct cv
 		v = v > 0 ? (v < 1 ? v : 1) : 0;
 	if ((c->flags & PTX_F_RELU) && v <= 0)
 		v = 0;
+	if (d->type == PTX_UE8M0X2)
+		return ue8m0_round(v, c->rnd, c->flags & PTX_F_SATFINITE);
 	if (d->format < 0)
 		return v != v ? 0x7ff8000000000000ull : f64_bits(v);
 	r = float_round((enum small_format)d->format, v, c->rnd >= PTX_RNI || !c->rnd ? PTX_RN : c->rnd,

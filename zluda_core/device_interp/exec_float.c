@@ -109,6 +109,14 @@ static inline float xorsign(float r, float x, float y)
 {
 	return r != r ? r : f32_from((f32_bits(r) & 0x7fffffff) | ((f32_bits(x) ^ f32_bits(y)) & 0x80000000));
 }
+static inline float flush_abs(float x)
+{
+	return fabsf(flush32(x));
+}
+
+/* Of three: the first two, then the third (9.7.3.11). */
+#define MINMAX3(OP, N, IN, TWO, OUT) \
+	DEF3(OP##3_f32_##N, float, float, float, float, OUT(TWO(TWO(IN(x), IN(y)), IN(z))))
 #define MINMAX(OP)                                                                                       \
 	DEF2(OP##_f32_k, float, float, float, out_f32(OP##_f32(x, y)))                                   \
 	DEF2(OP##_f32_z, float, float, float, out_f32z(OP##_f32(flush32(x), flush32(y))))                \
@@ -120,10 +128,14 @@ static inline float xorsign(float r, float x, float y)
 	DEF2(OP##_f32_nx, float, float, float, out_f32(xorsign(OP##_nan_f32(fabsf(x), fabsf(y)), x, y))) \
 	DEF2(OP##_f32_znx, float, float, float,                                                          \
 	     out_f32(xorsign(OP##_nan_f32(fabsf(flush32(x)), fabsf(flush32(y))), x, y)))                 \
-	DEF3(OP##3_f32_k, float, float, float, float, out_f32(OP##_f32(OP##_f32(x, y), z)))              \
-	DEF3(OP##3_f32_z, float, float, float, float,                                                    \
-	     out_f32z(OP##_f32(OP##_f32(flush32(x), flush32(y)), flush32(z))))                           \
-	DEF3(OP##3_f32_n, float, float, float, float, out_f32(OP##_nan_f32(OP##_nan_f32(x, y), z)))
+	MINMAX3(OP, k, KEEP, OP##_f32, out_f32)                                                          \
+	MINMAX3(OP, z, flush32, OP##_f32, out_f32z)                                                      \
+	MINMAX3(OP, n, KEEP, OP##_nan_f32, out_f32)                                                      \
+	MINMAX3(OP, zn, flush32, OP##_nan_f32, out_f32z)                                                 \
+	MINMAX3(OP, a, fabsf, OP##_f32, out_f32)                                                         \
+	MINMAX3(OP, za, flush_abs, OP##_f32, out_f32z)                                                   \
+	MINMAX3(OP, na, fabsf, OP##_nan_f32, out_f32)                                                    \
+	MINMAX3(OP, zna, flush_abs, OP##_nan_f32, out_f32z)
 MINMAX(min)
 MINMAX(max)
 DEF2(min_f64, double, double, double, x != x ? y : y != y ? x : less_f64(y, x) ? y : x)
@@ -173,7 +185,13 @@ PAIR_OPS(z, flush32, out_f32z)
 		ROW(OP, F32, "w:ww", N##_f32_nx, NEED(PTX_F_XORSIGN_ABS | PTX_F_NAN)),                 \
 		ROW(OP, F32, "w:ww", N##_f32_znx, NEED(PTX_F_XORSIGN_ABS | PTX_F_NAN | PTX_F_FTZ)),    \
 		ROW(OP, F32, "w:www", N##3_f32_k), ROW(OP, F32, "w:www", N##3_f32_z, NEED(PTX_F_FTZ)), \
-		ROW(OP, F32, "w:www", N##3_f32_n, NEED(PTX_F_NAN)), ROW(OP, F64, "d:dd", N##_f64)
+		ROW(OP, F32, "w:www", N##3_f32_n, NEED(PTX_F_NAN)),                                    \
+		ROW(OP, F32, "w:www", N##3_f32_zn, NEED(PTX_F_FTZ | PTX_F_NAN)),                       \
+		ROW(OP, F32, "w:www", N##3_f32_a, NEED(PTX_F_ABS)),                                    \
+		ROW(OP, F32, "w:www", N##3_f32_za, NEED(PTX_F_FTZ | PTX_F_ABS)),                       \
+		ROW(OP, F32, "w:www", N##3_f32_na, NEED(PTX_F_NAN | PTX_F_ABS)),                       \
+		ROW(OP, F32, "w:www", N##3_f32_zna, NEED(PTX_F_FTZ | PTX_F_NAN | PTX_F_ABS)),          \
+		ROW(OP, F64, "d:dd", N##_f64)
 
 #define MIXED_ROW(OP, SIG, FN, T2, F) \
 	ROW(OP, F32, SIG, FN, .match = MATCH_TYPE | MATCH_TYPE2, .type2 = PTX_##T2, R, F)
