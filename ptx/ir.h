@@ -154,7 +154,8 @@ struct ptx_inst {
 	uint8_t ndst, nsrc;
 	uint32_t flags; /* enum ptx_flag */
 	uint16_t shape; /* op-specific: index into ptx_shape_names (m16n8k16, m8n8, ...), 0 = none */
-	uint8_t layout; /* matrices: bit 0 = first of .row/.col is col, bit 1 = second is */
+	uint8_t layout; /* matrices: bit 0 = first of .row/.col is col, bit 1 = second is; operations with a geometry: how many
+			 * of the sources stand in the brackets (reference, sampler, coordinates) */
 	bool guarded, guard_negate;
 	uint32_t guard; /* predicate value */
 	struct ptx_operand *dst; /* ndst of them, then the sources follow: src = dst + ndst */
@@ -213,6 +214,16 @@ struct ptx_reloc { /* an initialiser word that is the address of something */
 	int64_t addend;
 };
 
+/* What the initialiser of a texref, samplerref or surfref says (ISA 5.3). A member that it doesn't name is PTX_OPAQUE_UNSET. */
+#define PTX_OPAQUE_UNSET 0xff
+enum { PTX_ADDR_WRAP, PTX_ADDR_MIRROR, PTX_ADDR_CLAMP_OGL, PTX_ADDR_CLAMP_TO_EDGE, PTX_ADDR_CLAMP_TO_BORDER };
+struct ptx_opaque {
+	uint8_t normalized_coords, force_unnormalized_coords;
+	uint8_t filter_mode;  /* 0 nearest, 1 linear */
+	uint8_t addr_mode[3]; /* PTX_ADDR_* */
+	uint8_t reserved[2];
+};
+
 /* A variable: module scope (global, const, shared, tex...) or function scope (shared, local, param of a call). */
 struct ptx_symbol {
 	const char *name;
@@ -220,7 +231,7 @@ struct ptx_symbol {
 	bool managed, dynamic; /* dynamic: extern .shared x[] */
 	uint32_t align;
 	uint64_t size;	       /* bytes; 0 for dynamic shared memory */
-	const uint8_t *init;   /* size bytes, or NULL = zeros */
+	const uint8_t *init;   /* size bytes, or NULL = zeros; of texref, samplerref, surfref a struct ptx_opaque */
 	uint32_t nrelocs;
 	struct ptx_reloc *relocs;
 	uint32_t owner;	       /* function index, or PTX_NONE = module scope */

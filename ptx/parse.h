@@ -99,6 +99,8 @@ int add_symbol(struct parser *p, const struct ptx_symbol *s, uint32_t *index);
 
 /* initializer.c */
 int parse_initializer(struct parser *p, struct declaration *d, struct ptx_symbol *s);
+/* parse_opaque.c */
+int parse_opaque_initializer(struct parser *p, struct declaration *d, struct ptx_symbol *s);
 
 /* parse_func.c */
 int parse_function(struct parser *p, bool is_entry, enum ptx_linkage linkage);

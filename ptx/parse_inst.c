@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ptx/body.h"
+#include "ptx/op_table.h"
 
 int add_reference(struct body *b, const struct body_reference *r)
 {
@@ -124,6 +125,22 @@ static int implied_operands(struct body *b, struct ptx_inst *i, bool *carry_out,
 	return 0;
 }
 
+/* Where the coordinates of a texture or surface end: what follows in brackets, or in old text (ISA 9.7.10.3, notes) the
+ * reference and the next operand. */
+static uint8_t bracketed(const struct body *b, const struct ptx_inst *i)
+{
+	const struct operand_text *t = &b->operands[i->ndst];
+	uint16_t last = t->group;
+	unsigned n = 0;
+	if (!(ptx_op_rows[i->op].modifiers >> PTX_CLASS_GEOMETRY & 1) || !i->nsrc)
+		return i->layout;
+	if (!t->is_address)
+		last++;
+	while (n < i->nsrc && t[n].group <= last)
+		n++;
+	return (uint8_t)n;
+}
+
 int store_operands(struct body *b, struct ptx_inst *i)
 {
 	bool carry_out, carry_in;
@@ -142,6 +159,7 @@ int store_operands(struct body *b, struct ptx_inst *i)
 	if (carry_out)
 		*out++ = carry;
 	i->src = out;
+	i->layout = bracketed(b, i);
 	for (unsigned k = 0; k < i->nsrc; k++)
 		*out++ = b->operands[i->ndst + k].o;
 	if (carry_in)

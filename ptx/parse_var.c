@@ -177,11 +177,7 @@ static bool is_opaque(uint8_t type)
 
 static int parse_value(struct parser *p, struct declaration *d, struct ptx_symbol *s)
 {
-	if (!is_opaque(d->type))
-		return parse_initializer(p, d, s);
-	if (lex_peek(&p->lx) != '{' || !lex_skip_braces(&p->lx))
-		return parser_fail(p, CUTRACE_EFORMAT, p->lx.p, "expected '{'");
-	return 0;
+	return is_opaque(d->type) ? parse_opaque_initializer(p, d, s) : parse_initializer(p, d, s);
 }
 
 static int parse_one(struct parser *p, struct declaration *d, struct ptx_symbol *s)

@@ -62,7 +62,14 @@ static void variables(void **state)
 		{".shared .align 8 .b8 x[1024];", "x", 1024, 8, NULL},
 		{".extern .shared .align 16 .b8 x[];", "x", 0, 16, NULL},
 		{".global .texref x;", "x", 8, 8, NULL},
-		{".global .samplerref x = { addr_mode_0 = wrap, filter_mode = nearest };", "x", 8, 8, NULL},
+		/* struct ptx_opaque: what the initialiser doesn't name is 0xff */
+		{".global .samplerref x = { addr_mode_0 = wrap, filter_mode = nearest };", "x", 8, 8,
+		 "\377\377\0\0\377\377\377\377"},
+		{".global .texref x = { normalized_coords = 1, filter_mode = linear, addr_mode_1 = clamp_to_border,"
+		 " addr_mode_2 = mirror };",
+		 "x", 8, 8, "\1\377\1\377\4\1\377\377"},
+		{".global .samplerref x = { force_unnormalized_coords = 0 };", "x", 8, 8,
+		 "\377\0\377\377\377\377\377\377"},
 		{".const[2] .u32 x;", "x", 4, 4, NULL},
 		{".global .u32 a, x[3], b;", "x", 12, 4, NULL},
 		{".weak .global .b64 x;", "x", 8, 8, NULL},
