@@ -25,6 +25,9 @@
 #define LARGE_BYTES  (1ull << 20)
 #define LARGE_ALIGN  (2ull << 20)
 #define HOST_PAGE    4096ull
+/* Arrays begin here in the window: a program has no pointers into them, and the addresses that it does see are the
+ * same with and without arrays. */
+#define ARRAY_OFFSET (256ull << 30)
 
 static struct {
 	pthread_mutex_t lock;
@@ -133,7 +136,11 @@ static uint64_t choose(const struct range_request *req, uint64_t *span, CUresult
 	}
 	if (req->hint && !options.refuse_addresses && req->hint % align == 0 && is_free(req->hint, *span))
 		return req->hint;
-	at = range_tree_fit(as.root, window_begin(), window_end(), *span, align);
+	at = req->kind == RANGE_ARRAY
+		     ? range_tree_fit(as.root, window_begin() + ARRAY_OFFSET, window_end(), *span, align)
+		     : 0;
+	if (!at)
+		at = range_tree_fit(as.root, window_begin(), window_end(), *span, align);
 	if (!at)
 		*r = CUDA_ERROR_OUT_OF_MEMORY;
 	return at;
@@ -165,7 +172,7 @@ CUresult range_alloc(const struct range_request *req_in, struct range **out)
 	r->addr = choose(&req, &r->span, &result);
 	if (!result)
 		as.root = range_tree_insert(as.root, r);
-	if (!result && r->addr >= window_begin() && r->kind != RANGE_REGISTERED)
+	if (!result && r->addr >= window_begin() && r->kind != RANGE_REGISTERED && r->kind != RANGE_ARRAY)
 		reserve_host(r->addr + r->span);
 	pthread_mutex_unlock(&as.lock);
 	if (result) {

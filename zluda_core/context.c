@@ -5,7 +5,7 @@
  * A struct context is never freed: a destroyed one may still be on some thread's stack, and must then be
  * told from a new one. It is a few hundred bytes.
  */
-#include "core.h"
+#include "texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +202,9 @@ static void context_stop(struct context *ctx)
 		module_destroy(ctx->modules);
 	streams_destroy(ctx);
 	events_destroy(ctx);
+	references_drop(ctx);
+	textures_destroy(ctx);
+	arrays_destroy(ctx);
 	range_each(ctx, free_range, NULL);
 	ctx->active = false;
 	thread_queues_drop(ctx);

@@ -137,6 +137,10 @@ enum handle_kind {
 	HANDLE_POOL,
 	HANDLE_MEM, /* cuMemCreate */
 	HANDLE_LINK,
+	HANDLE_ARRAY,
+	HANDLE_MIPMAP,
+	HANDLE_TEXREF,
+	HANDLE_SURFREF,
 };
 bool handle_add(const void *p, enum handle_kind kind);
 void handle_remove(const void *p);
@@ -220,6 +224,7 @@ enum range_kind {
 	RANGE_REGISTERED, /* cuMemHostRegister */
 	RANGE_MANAGED,
 	RANGE_RESERVED, /* cuMemAddressReserve */
+	RANGE_ARRAY,    /* of a CUDA array: no pointer of the program's */
 };
 
 struct vmm_map {
@@ -321,7 +326,7 @@ struct place {
 	struct gpu *gpu;
 	struct range *range; /* NULL: pageable */
 };
-enum place_want { PLACE_HOST, PLACE_DEVICE, PLACE_ANY };
+enum place_want { PLACE_HOST, PLACE_DEVICE, PLACE_ANY, PLACE_ARRAY /* memcpy.c's own */ };
 CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct place *out);
 
 void pool_forget(struct range *r);

@@ -2,7 +2,7 @@
  *
  * cuDevice*: what programs ask about devices. The attributes are in device_attributes.c.
  */
-#include "core.h"
+#include "texture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -186,15 +186,14 @@ CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format
 					    CUdevice dev)
 {
 	struct gpu *gpu;
+	struct texel_format f;
 	CUresult r = device_enter(dev, &gpu, width);
 
-	(void)format;
-	if (r)
-		return r;
-	if (channels != 1 && channels != 2 && channels != 4)
-		return CUDA_ERROR_INVALID_VALUE;
-	*width = 1u << 28;
-	return CUDA_SUCCESS;
+	if (!r)
+		r = texel_format_find(format, channels, &f);
+	if (!r)
+		*width = 1u << 28;
+	return r;
 }
 
 CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice dev)

@@ -20,6 +20,7 @@
 #include "api/extension.h"
 #include "base/diag.h"
 #include "ptx/ir.h"
+#include "zluda_core/device_texture.h"
 
 struct device;
 struct dev_mem;    /* physical memory: cuMemCreate's object, or what an allocation is made of */
@@ -124,6 +125,9 @@ struct device_ops {
 	uint64_t (*func_address)(struct device *dev, struct dev_module *m, uint32_t func);
 	/* How many results control "inject" has damaged since it was set: 0 = the place was never reached. May be NULL. */
 	uint64_t (*inject_hits)(struct device *dev);
+	/* Copies *t to entry t->handle % DEV_TEXTURES of the device's table of textures, where its code finds it. The
+	 * core changes an entry only while nothing that may use it runs. NULL: the device has no textures. */
+	int (*texture_set)(struct device *dev, const struct dev_texture *t, struct diag *d);
 };
 
 extern const struct device_ops device_interp;

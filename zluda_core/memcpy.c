@@ -7,7 +7,7 @@
  *                          device to pageable memory: returns when done; host to host: synchronous;
  *                          otherwise asynchronous
  */
-#include "core.h"
+#include "texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,14 +143,39 @@ static struct copy *copy_new(void)
 
 /* ---- one dimension ------------------------------------------------------------------ */
 
-static CUresult copy_1d(CUstream stream, bool async, uint64_t dst, enum place_want want_dst, uint64_t src,
-			enum place_want want_src, size_t bytes)
+/* The other side is memory or an array; offsets are in bytes over all rows. */
+struct linear_end {
+	CUarray array; /* NULL: memory */
+	uint64_t at;   /* address, or offset in the array */
+	enum place_want want;
+};
+
+static CUresult linear_place(const struct linear_end *e, size_t bytes, struct place *out)
+{
+	const struct array *a;
+
+	if (e->want != PLACE_ARRAY)
+		return place_find(e->at, bytes, e->want, out);
+	a = array_find(e->array);
+	if (!a)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->at > a->bytes || bytes > a->bytes - e->at)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = (struct place){.addr = a->level.base + e->at, .gpu = a->ctx->gpu};
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_linear(CUstream stream, bool async, struct linear_end dst, struct linear_end src,
+			    size_t bytes)
 {
 	struct context *ctx;
 	struct queue *q;
 	struct copy *c;
 	CUresult r = stream_resolve(stream, &ctx, &q);
 
+	if (!r && ((dst.want == PLACE_ARRAY && !array_find(dst.array)) ||
+		   (src.want == PLACE_ARRAY && !array_find(src.array))))
+		r = CUDA_ERROR_INVALID_HANDLE;
 	if (r || !bytes)
 		return r;
 	c = copy_new();
@@ -158,14 +183,21 @@ static CUresult copy_1d(CUstream stream, bool async, uint64_t dst, enum place_wa
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	c->width = bytes;
 	c->height = c->depth = 1;
-	r = place_find(dst, bytes, want_dst, &c->dst.place);
+	r = linear_place(&dst, bytes, &c->dst.place);
 	if (!r)
-		r = place_find(src, bytes, want_src, &c->src.place);
+		r = linear_place(&src, bytes, &c->src.place);
 	if (r) {
 		free(c);
 		return r;
 	}
 	return start(c, q, async);
+}
+
+static CUresult copy_1d(CUstream stream, bool async, uint64_t dst, enum place_want want_dst, uint64_t src,
+			enum place_want want_src, size_t bytes)
+{
+	return copy_linear(stream, async, (struct linear_end){NULL, dst, want_dst},
+			   (struct linear_end){NULL, src, want_src}, bytes);
 }
 
 #define HOST    PLACE_HOST
@@ -194,6 +226,38 @@ COPY_1D(cuMemcpyAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q), q, 
 COPY_1D(cuMemcpyHtoDAsync_v2, (CUdeviceptr d, const void *s, size_t n, CUstream q), q, true, d, DEV, s, HOST)
 COPY_1D(cuMemcpyDtoHAsync_v2, (void *d, CUdeviceptr s, size_t n, CUstream q), q, true, d, HOST, s, DEV)
 COPY_1D(cuMemcpyDtoDAsync_v2, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q), q, true, d, DEV, s, DEV)
+
+#define MEM(p, want)   ((struct linear_end){NULL, ADDR(p), want})
+#define ARR(a, offset) ((struct linear_end){a, offset, PLACE_ARRAY})
+#define COPY_ARRAY(name, params, stream, async, dst, src)       \
+	CUresult name params                                    \
+	{                                                       \
+		return copy_linear(stream, async, dst, src, n); \
+	}
+
+COPY_ARRAY(cuMemcpyHtoA_v2, (CUarray d, size_t o, const void *s, size_t n), LEGACY, false, ARR(d, o),
+	   MEM(s, HOST))
+COPY_ARRAY(cuMemcpyHtoA_v2_ptds, (CUarray d, size_t o, const void *s, size_t n), OWN, false, ARR(d, o),
+	   MEM(s, HOST))
+COPY_ARRAY(cuMemcpyHtoAAsync_v2, (CUarray d, size_t o, const void *s, size_t n, CUstream q), q, true,
+	   ARR(d, o), MEM(s, HOST))
+COPY_ARRAY(cuMemcpyAtoH_v2, (void *d, CUarray s, size_t o, size_t n), LEGACY, false, MEM(d, HOST), ARR(s, o))
+COPY_ARRAY(cuMemcpyAtoH_v2_ptds, (void *d, CUarray s, size_t o, size_t n), OWN, false, MEM(d, HOST),
+	   ARR(s, o))
+COPY_ARRAY(cuMemcpyAtoHAsync_v2, (void *d, CUarray s, size_t o, size_t n, CUstream q), q, true, MEM(d, HOST),
+	   ARR(s, o))
+COPY_ARRAY(cuMemcpyDtoA_v2, (CUarray d, size_t o, CUdeviceptr s, size_t n), LEGACY, false, ARR(d, o),
+	   MEM(s, DEV))
+COPY_ARRAY(cuMemcpyDtoA_v2_ptds, (CUarray d, size_t o, CUdeviceptr s, size_t n), OWN, false, ARR(d, o),
+	   MEM(s, DEV))
+COPY_ARRAY(cuMemcpyAtoD_v2, (CUdeviceptr d, CUarray s, size_t o, size_t n), LEGACY, false, MEM(d, DEV),
+	   ARR(s, o))
+COPY_ARRAY(cuMemcpyAtoD_v2_ptds, (CUdeviceptr d, CUarray s, size_t o, size_t n), OWN, false, MEM(d, DEV),
+	   ARR(s, o))
+COPY_ARRAY(cuMemcpyAtoA_v2, (CUarray d, size_t o, CUarray s, size_t p, size_t n), LEGACY, false, ARR(d, o),
+	   ARR(s, p))
+COPY_ARRAY(cuMemcpyAtoA_v2_ptds, (CUarray d, size_t o, CUarray s, size_t p, size_t n), OWN, false, ARR(d, o),
+	   ARR(s, p))
 
 /* The contexts are those the pointers belong to; with unified addressing the pointers say so too. */
 static CUresult copy_peer(CUstream stream, bool async, CUdeviceptr d, CUcontext dctx, CUdeviceptr s,
@@ -253,8 +317,30 @@ struct operand {
 	CUmemorytype type;
 	const void *host;
 	CUdeviceptr device;
+	CUarray array;
 	uint64_t x, y, z, pitch, height;
 };
+
+/* The box lies in the array; pitch and height are the array's own. z is the plane or the layer. */
+static CUresult side_array(struct side *out, const struct operand *o, const struct copy *c)
+{
+	const struct array *a = array_find(o->array);
+	const struct dev_texture_level *l;
+	uint64_t depth;
+
+	if (!a)
+		return CUDA_ERROR_INVALID_HANDLE;
+	l = &a->level;
+	depth = a->layers ? a->layers : l->depth;
+	if (o->x > l->row || c->width > l->row - o->x || o->y > l->height || c->height > l->height - o->y ||
+	    o->z > depth || c->depth > depth - o->z)
+		return CUDA_ERROR_INVALID_VALUE;
+	out->pitch = l->row;
+	out->slice = l->slice;
+	out->place =
+		(struct place){.addr = l->base + o->z * l->slice + o->y * l->row + o->x, .gpu = a->ctx->gpu};
+	return CUDA_SUCCESS;
+}
 
 static CUresult side_set(struct side *out, const struct operand *o, const struct copy *c)
 {
@@ -265,7 +351,7 @@ static CUresult side_set(struct side *out, const struct operand *o, const struct
 	case CU_MEMORYTYPE_HOST: want = PLACE_HOST; break;
 	case CU_MEMORYTYPE_DEVICE: want = PLACE_DEVICE; break;
 	case CU_MEMORYTYPE_UNIFIED: want = PLACE_ANY; break;
-	case CU_MEMORYTYPE_ARRAY: return CUDA_ERROR_NOT_SUPPORTED; /* arrays can't be created either */
+	case CU_MEMORYTYPE_ARRAY: return side_array(out, o, c);
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (!pitch && c->height == 1 && c->depth == 1)
@@ -321,19 +407,21 @@ static CUresult copy_2d(CUstream stream, bool async, const CUDA_MEMCPY2D *p)
 
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
-	dst = (struct operand){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes,
-			       p->dstY,          0,          p->dstPitch,  0};
-	src = (struct operand){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes,
-			       p->srcY,          0,          p->srcPitch,  0};
+	dst = (struct operand){
+		p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
+		p->dstPitch,      0};
+	src = (struct operand){
+		p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
+		p->srcPitch,      0};
 	return copy_box(stream, async, &dst, &src, p->WidthInBytes, p->Height, 1);
 }
 
 /* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER differ only in the contexts, which unified addressing makes
  * superfluous. */
-#define OPERAND_3D(p, side)                                                                     \
-	{                                                                                       \
-		(p)->side##MemoryType, (p)->side##Host, (p)->side##Device, (p)->side##XInBytes, \
-			(p)->side##Y, (p)->side##Z, (p)->side##Pitch, (p)->side##Height         \
+#define OPERAND_3D(p, side)                                                                                  \
+	{                                                                                                    \
+		(p)->side##MemoryType, (p)->side##Host, (p)->side##Device, (p)->side##Array,                 \
+			(p)->side##XInBytes, (p)->side##Y, (p)->side##Z, (p)->side##Pitch, (p)->side##Height \
 	}
 
 static CUresult copy_3d(CUstream stream, bool async, const CUDA_MEMCPY3D *p)

@@ -2,7 +2,7 @@
  *
  * Modules: PTX with its variables in device memory and its kernels compiled when they are asked for.
  */
-#include "core.h"
+#include "texture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static CUresult initialise_globals(struct module *m)
 		uint8_t *bytes;
 		CUresult r;
 
-		if (!s->size || m->globals[i].shared)
+		if (!s->size || m->globals[i].shared || is_reference_type(s))
 			continue;
 		bytes = calloc(1, s->size);
 		if (!bytes)
@@ -128,7 +128,7 @@ CUresult module_global(struct module *m, const char *name, CUdeviceptr *addr, si
 	for (unsigned i = 0; i < m->nglobals; i++) {
 		const struct ptx_symbol *s = m->ptx->symbols[m->globals[i].symbol];
 
-		if (strcmp(s->name, name))
+		if (strcmp(s->name, name) || is_reference_type(s))
 			continue;
 		if (addr)
 			*addr = m->globals[i].range->addr;
@@ -161,6 +161,7 @@ void module_destroy(struct module *m)
 	print_flush();
 	unlink_module(m);
 	handle_remove(m);
+	references_destroy(m);
 	while (m->functions) {
 		struct function *next = m->functions->next;
 
@@ -221,6 +222,8 @@ CUresult module_create(struct context *ctx, struct ptx_module *ptx, struct jit *
 		r = load_on_device(m, jit);
 	if (!r)
 		r = initialise_globals(m);
+	if (!r)
+		r = references_create(m);
 	if (r) {
 		module_destroy(m);
 		return r;

@@ -16,6 +16,8 @@ CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct p
 	struct range *r = range_find(ptr);
 	struct vmm_map map;
 
+	if (r && r->kind == RANGE_ARRAY)
+		r = NULL;
 	*out = (struct place){.addr = ptr, .range = r};
 	if (want == PLACE_HOST &&
 	    (!r || (!r->host && !in_window(ptr)) || (r->host && !range_contains(r, ptr, bytes)))) {

@@ -85,7 +85,7 @@ struct exec_set {
 DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
 extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_matrix_move, exec_mbarrier,
-	exec_stack, exec_video, exec_not_executed;
+	exec_stack, exec_video, exec_not_executed, exec_tex, exec_tex_query, exec_tex_surface;
 
 const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 

@@ -194,6 +194,7 @@ static void interp_close(struct device *device)
 
 	pool_stop(dev);
 	memory_map_destroy(&dev->map);
+	free(atomic_load(&dev->textures));
 	free(dev);
 }
 
@@ -698,6 +699,23 @@ static uint64_t interp_inject_hits(struct device *device)
 	return atomic_load(&own(device)->inject_hits);
 }
 
+static int interp_texture_set(struct device *device, const struct dev_texture *t, struct diag *d)
+{
+	struct interp_device *dev = own(device);
+	struct dev_texture *table;
+
+	pthread_mutex_lock(&dev->code_lock);
+	table = atomic_load(&dev->textures);
+	if (!table) {
+		table = calloc(DEV_TEXTURES, sizeof(*table)); /* pages that are never touched cost nothing */
+		atomic_store(&dev->textures, table);
+	}
+	if (table)
+		table[t->handle % DEV_TEXTURES] = *t;
+	pthread_mutex_unlock(&dev->code_lock);
+	return table ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "no memory for the table of textures");
+}
+
 const struct device_ops device_interp = {
 	.name = "interp",
 	.open = interp_open,
@@ -722,4 +740,5 @@ const struct device_ops device_interp = {
 	.watch_result = interp_watch_result,
 	.func_address = interp_func_address,
 	.inject_hits = interp_inject_hits,
+	.texture_set = interp_texture_set,
 };

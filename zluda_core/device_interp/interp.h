@@ -370,6 +370,7 @@ struct interp_device {
 	uint64_t inject_generation;
 	atomic_uint_fast64_t inject_hits;
 	struct watch_state watch;
+	_Atomic(struct dev_texture *) textures; /* DEV_TEXTURES of them once one was set */
 	/* pool of threads (grid.c) */
 	pthread_mutex_t pool_lock;
 	pthread_cond_t pool_wake;

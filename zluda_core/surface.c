@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Surface objects (CUDA driver API, cuSurfObjectCreate): arrays made with CUDA_ARRAY3D_SURFACE_LDST, that kernels
+ * read and write.
+ */
+#include "texture.h"
+
+CUresult surface_describe(struct texture *t)
+{
+	const struct array *a;
+
+	if (t->resource.resType != CU_RESOURCE_TYPE_ARRAY || t->resource.flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	a = array_find(t->resource.res.array.hArray);
+	if (!a)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!(a->desc.Flags & CUDA_ARRAY3D_SURFACE_LDST))
+		return CUDA_ERROR_INVALID_VALUE;
+	t->dev.texel = (uint8_t)a->format.texel;
+	t->dev.channels = (uint8_t)a->format.channels;
+	t->dev.texel_bytes = (uint8_t)texel_bytes(&a->format);
+	t->dev.dims = (uint8_t)a->dims;
+	t->dev.layers = a->layers;
+	t->dev.cube = a->desc.Flags & CUDA_ARRAY3D_CUBEMAP;
+	t->dev.nlevels = 1;
+	t->dev.level[0] = a->level;
+	t->dev.state = DEV_TEXTURE_LIVE;
+	t->backing = a->mipmap ? (const void *)a->mipmap : a;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *resource)
+{
+	struct texture t = {.dev.kind = DEV_SURFACE}, *made;
+	CUresult r = context_enter(&t.ctx);
+
+	if (r)
+		return r;
+	if (!out || !resource)
+		return CUDA_ERROR_INVALID_VALUE;
+	t.resource = *resource;
+	r = surface_describe(&t);
+	if (!r)
+		r = texture_add(&t, &made);
+	if (!r)
+		*out = made->dev.handle;
+	return r;
+}
+
+static CUresult enter_object(CUsurfObject handle, const void *out, struct texture **t)
+{
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	*t = texture_find(handle, DEV_SURFACE);
+	return *t && out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuSurfObjectDestroy(CUsurfObject handle)
+{
+	struct texture *t;
+	CUresult r = enter_object(handle, &handle, &t);
+
+	if (!r)
+		texture_remove(t);
+	return r;
+}
+
+CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject handle)
+{
+	struct texture *t;
+	CUresult r = enter_object(handle, out, &t);
+
+	if (!r)
+		*out = t->resource;
+	return r;
+}
