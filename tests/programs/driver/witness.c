@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cu.h"
+#include "host.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -95,23 +95,74 @@ static const char *result_name(CUresult r)
 }
 
 /* One write for a line: a child may be writing too. */
-__attribute__((format(printf, 2, 3))) static void say(CUresult r, const char *fmt, ...)
+static void write_line(const char *line, size_t n)
 {
 	const char *path = getenv("PROGRAM_CALLS");
 	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+
+	if (fd < 0)
+		return;
+	if (write(fd, line, n) != (ssize_t)n)
+		abort();
+	close(fd);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(CUresult r, const char *fmt, ...)
+{
 	char line[600];
 	size_t n;
 	va_list ap;
 
-	if (fd < 0)
-		return;
 	va_start(ap, fmt);
 	n = (size_t)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	n += (size_t)snprintf(line + n, sizeof(line) - n, " = %s\n", result_name(r));
-	if (n >= sizeof(line) || write(fd, line, n) != (ssize_t)n)
+	if (n < sizeof(line))
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " = %s\n", result_name(r));
+	if (n >= sizeof(line))
 		abort();
-	close(fd);
+	write_line(line, n);
+}
+
+/* What the kernel was given, by the declaration in the program's PTX: numbers are of .u32 and .f32, a .u64 is a pointer
+ * in all our kernels. What it points to the witness can't know. */
+static void say_kernel(const struct object *f, const unsigned *grid, const unsigned *block, unsigned shared,
+		       void **params)
+{
+	char line[1200], entry[160], type[8], param[160], dynamic[32] = "";
+	const char *at;
+	size_t n;
+
+	if (shared)
+		snprintf(dynamic, sizeof(dynamic), ", shared %u", shared);
+	n = (size_t)snprintf(line, sizeof(line), "kernel %s<<<%ux%ux%u, %ux%ux%u%s>>>(", f->name, grid[0],
+			     grid[1], grid[2], block[0], block[1], block[2], dynamic);
+	snprintf(entry, sizeof(entry), ".entry %s(", f->name);
+	at = strstr(program_ptx, entry);
+	if (!at)
+		abort();
+	for (at += strlen(entry), at += strspn(at, " \t\n");
+	     sscanf(at, ".param .%7s %150[a-zA-Z0-9_]", type, param) == 2;
+	     at += strcspn(at, ",)"), at += strspn(at, ", \t\n"), params++) {
+		const char *comma = line[n - 1] == '(' ? "" : ", ";
+
+		if (!strcmp(type, "u32"))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%su32 %s=%u", comma, param,
+					      *(unsigned *)*params);
+		else if (!strcmp(type, "f32"))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%sf32 %s=%g", comma, param,
+					      (double)*(float *)*params);
+		else if (!strcmp(type, "u64"))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s* %s=%s", comma, param,
+					      find(ALLOCATION, *(uint64_t *)*params)
+						      ? name(ALLOCATION, *(uint64_t *)*params)
+						      : "device");
+		else
+			abort();
+		if (n >= sizeof(line) - 3)
+			abort();
+	}
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ")\n");
+	write_line(line, n);
 }
 
 /* Host memory of a copy: its size when it was made, else the pointer. */
@@ -225,4 +276,6 @@ WITNESS(cuLaunchKernel,
 	    "blockDimZ=%u, "
 	    "sharedMemBytes=%u, hStream=%s, kernelParams=%s, extra=%s)",
 	    HANDLE(FUNCTION, f), gx, gy, gz, bx, by, bz, shared, HANDLE(STREAM, stream),
-	    params ? "host" : "NULL", extra ? "host" : "NULL"))
+	    params ? "host" : "NULL", extra ? "host" : "NULL");
+	say_kernel(find(FUNCTION, (uint64_t)(uintptr_t)f), (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz},
+		   shared, params))
