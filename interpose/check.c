@@ -18,8 +18,7 @@ struct range {
 	CUcontext context; /* that it ends with, or NULL */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the table; never held across a call */
-static struct range *table;                              /* sorted by base */
+static struct range *table; /* sorted by base */
 static size_t count, capacity;
 
 static size_t first_above(uint64_t address)
@@ -58,7 +57,7 @@ static void add(uint64_t base, uint64_t bytes, CUcontext context)
 
 	if (!base || !bytes)
 		return;
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_CHECK);
 	i = first_above(base);
 	if (i && table[i - 1].base == base) {
 		table[i - 1].bytes = bytes;
@@ -68,7 +67,7 @@ static void add(uint64_t base, uint64_t bytes, CUcontext context)
 		table[i] = (struct range){base, bytes, context};
 		count++;
 	}
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_CHECK);
 }
 
 /* Everything that begins in [base, base + bytes). */
@@ -76,25 +75,25 @@ static void drop(uint64_t base, uint64_t bytes)
 {
 	size_t i, n;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_CHECK);
 	i = base ? first_above(base - 1) : 0;
 	for (n = 0; i + n < count && table[i + n].base - base < bytes; n++)
 		;
 	memmove(&table[i], &table[i + n], (count - i - n) * sizeof(*table));
 	count -= n;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_CHECK);
 }
 
 void rec_check_context_ended(CUcontext context)
 {
 	size_t n = 0;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_CHECK);
 	for (size_t i = 0; i < count; i++)
 		if (table[i].context != context)
 			table[n++] = table[i];
 	count = n;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_CHECK);
 }
 
 static bool find(uint64_t address, struct range *out)
@@ -102,13 +101,13 @@ static bool find(uint64_t address, struct range *out)
 	bool ok = false;
 	size_t i;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_CHECK);
 	i = first_above(address);
 	if (i && address - table[i - 1].base < table[i - 1].bytes) {
 		*out = table[i - 1];
 		ok = true;
 	}
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_CHECK);
 	return ok;
 }
 
@@ -117,11 +116,11 @@ static bool at(size_t i, struct range *out)
 {
 	bool ok;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_CHECK);
 	ok = i < count;
 	if (ok)
 		*out = table[i];
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_CHECK);
 	return ok;
 }
 

@@ -477,7 +477,13 @@ static void summary(const struct recording *r, const struct collector_report *re
 	if (r->target.chosen_by_us)
 		fputs(" (there is no CUDA driver on this machine: ran on the interpreter)", stderr);
 	fputc('\n', stderr);
-	if (!report->processes)
+	if (report->refused)
+		fprintf(stderr,
+			"  warning: the recording is not complete, %u time%s a process or thread could not "
+			"be recorded "
+			"(`cutrace info` says why)\n",
+			report->refused, report->refused == 1 ? "" : "s");
+	else if (!report->processes)
 		fputs("  hint: the program never called the CUDA driver\n", stderr);
 }
 

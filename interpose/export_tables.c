@@ -58,7 +58,6 @@ static const struct known_table known_tables[] = {
 
 static const void *done[MAX_TABLES]; /* tables seen */
 static unsigned ndone;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct known_table *known(const CUuuid *uuid)
 {
@@ -165,12 +164,12 @@ static bool first_time(const void *table)
 {
 	bool fresh = true;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_TABLES);
 	for (unsigned i = 0; i < ndone; i++)
 		fresh &= done[i] != table;
 	if (fresh && ndone < MAX_TABLES)
 		done[ndone++] = table;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_TABLES);
 	return fresh;
 }
 

@@ -17,7 +17,6 @@ struct entry {
 
 static struct entry *_Atomic buckets[BUCKETS];
 static _Atomic uint64_t generation = 1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the arena; never held across a call */
 static char *arena, *arena_end;
 
 static void *arena_take(size_t bytes)
@@ -25,7 +24,7 @@ static void *arena_take(size_t bytes)
 	char *p;
 
 	bytes = (bytes + 15) & ~(size_t)15;
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_LAYOUTS);
 	if ((size_t)(arena_end - arena) < bytes) {
 		arena = rec_pages(65536);
 		arena_end = arena ? arena + 65536 : NULL;
@@ -33,7 +32,7 @@ static void *arena_take(size_t bytes)
 	p = arena;
 	if (p)
 		arena += bytes;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_LAYOUTS);
 	return p;
 }
 

@@ -56,6 +56,11 @@ uint64_t rec_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+pthread_mutex_t rec_locks[REC_LOCKS] = {
+	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+};
+
 /* In a forked child. Also for kernels without MADV_WIPEONFORK. */
 static void after_fork(void)
 {
@@ -63,6 +68,8 @@ static void after_fork(void)
 		memset(process, 0, sizeof(*process));
 		process->parent = getppid();
 	}
+	for (unsigned i = 0; i < REC_LOCKS; i++)
+		rec_locks[i] = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	rec_threads_forget();
 }
 
@@ -248,12 +255,24 @@ void rec_stop(void)
 	rec_off = true;
 }
 
+/* Under the lock. */
+static void say(const char *text)
+{
+	struct ring_say m = {.m = {RING_MSG_SAY, sizeof(m)}};
+
+	strncpy(m.text, text, sizeof(m.text) - 1);
+	transmit(&m, sizeof(m), -1);
+}
+
 static void start(void)
 {
 	if (process->state != PROCESS_NEW)
 		return;
 	process->token = (uint32_t)(rec_clock() * 2654435761u) ^ (uint32_t)(uintptr_t)&process;
 	if (!greet()) {
+		say("this process is not recorded: it had no descriptor or no memory for the page that it "
+		    "shares with "
+		    "the recording");
 		rec_stop();
 		return;
 	}
@@ -308,12 +327,9 @@ bool rec_announce_ring(int memfd)
 
 void rec_say(const char *text)
 {
-	struct ring_say say = {.m = {RING_MSG_SAY, sizeof(say)}};
-
-	strncpy(say.text, text, sizeof(say.text) - 1);
 	pthread_mutex_lock(&process->lock);
 	if (socket_ready())
-		transmit(&say, sizeof(say), -1);
+		say(text);
 	pthread_mutex_unlock(&process->lock);
 }
 

@@ -49,6 +49,27 @@ bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
 uint64_t rec_unique(void);
 extern bool rec_checking; /* --check */
 
+/* Locks of tables. None is held across a call into the driver. A forked child finds them free, whoever held
+ * them in its parent. */
+enum rec_lock {
+	REC_LOCK_RINGS,
+	REC_LOCK_LAYOUTS,
+	REC_LOCK_STAGES,
+	REC_LOCK_CHECK,
+	REC_LOCK_TABLES,
+	REC_LOCK_THUNKS,
+	REC_LOCKS
+};
+extern pthread_mutex_t rec_locks[REC_LOCKS];
+static inline void rec_lock(enum rec_lock which)
+{
+	pthread_mutex_lock(&rec_locks[which]);
+}
+static inline void rec_unlock(enum rec_lock which)
+{
+	pthread_mutex_unlock(&rec_locks[which]);
+}
+
 /* ---- thread.c ------------------------------------------------------------- */
 
 struct rec_thread *rec_thread_get(void);

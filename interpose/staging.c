@@ -8,9 +8,13 @@
  */
 #include "interpose/recorder.h"
 
-#define STAGE_MIN   (64u << 10) /* ordinary buffers are this or STAGE_BYTES, and kept for the next copy */
-#define STAGE_BYTES (1u << 20)
-#define STAGE_MAX   (256u << 20)
+/* Ordinary buffers have one of these sizes, and are kept for the next copy; a piece is never larger. All that
+ * a process holds at a time is limited: page-locked memory is taken from everybody. A copy that is larger
+ * than that is let pass when nothing else is under way. */
+#define STAGE_BYTES     (1u << 20)
+#define STAGE_MAX       (256u << 20)
+#define STAGE_ALL_BYTES (64u << 20)
+static const size_t classes[] = {4u << 10, 64u << 10, 256u << 10, STAGE_BYTES};
 
 /* Page-locked memory ends with the context that it was taken in. */
 struct stage {
@@ -32,9 +36,8 @@ struct job {
 	bool last; /* the buffer is free afterwards */
 };
 
-static pthread_mutex_t lock =
-	PTHREAD_MUTEX_INITIALIZER; /* the lists; never held across a call into the driver */
 static struct stage *idle, *unused, *all;
+static size_t held; /* bytes of all that are allocated */
 static struct job *jobs;
 
 #define ON_STREAM(fn, per_thread)                                                                           \
@@ -58,7 +61,7 @@ static struct job *new_job(void)
 {
 	struct job *j;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	if (!jobs) {
 		struct job *block = rec_pages(64 * sizeof(*block));
 
@@ -70,27 +73,29 @@ static struct job *new_job(void)
 	j = jobs;
 	if (j)
 		jobs = j->next;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_STAGES);
 	return j;
 }
 
-/* Under the lock. */
+/* Under the lock. The memory of a dead one has ended. */
 static void give_back(struct stage *s)
 {
 	struct stage **list = s->dead ? &unused : &idle;
 
+	if (s->dead)
+		held -= s->bytes;
 	s->next = *list;
 	*list = s;
 }
 
 static void free_job(struct job *j)
 {
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	if (j->last && j->stage)
 		give_back(j->stage);
 	j->next = jobs;
 	jobs = j;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_STAGES);
 }
 
 /* The smallest that is not wastefully large. */
@@ -98,16 +103,16 @@ static struct stage *find_stage(CUcontext context, size_t bytes)
 {
 	struct stage **p, **best = NULL, *s = NULL;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	for (p = &idle; *p; p = &(*p)->next)
-		if ((*p)->context == context && (*p)->bytes >= bytes &&
+		if ((*p)->context == context && (*p)->bytes >= bytes && (*p)->bytes / 4 <= bytes &&
 		    (!best || (*p)->bytes < (*best)->bytes))
 			best = p;
 	if (best) {
 		s = *best;
 		*best = s->next;
 	}
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_STAGES);
 	return s;
 }
 
@@ -116,7 +121,7 @@ static struct stage *new_stage(CUcontext context, char *host, size_t bytes)
 {
 	struct stage *s, *block = NULL;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	if (!unused)
 		block = rec_pages(64 * sizeof(*block));
 	for (unsigned i = 0; block && i < 64; i++) {
@@ -133,42 +138,20 @@ static struct stage *new_stage(CUcontext context, char *host, size_t bytes)
 		s->context = context;
 		s->dead = false;
 	}
-	pthread_mutex_unlock(&lock);
-	return s;
-}
-
-static struct stage *get_stage(size_t bytes)
-{
-	CUcontext context = NULL;
-	struct stage *s;
-	void *host = NULL;
-
-	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
-		context = NULL;
-	bytes = bytes <= STAGE_MIN ? STAGE_MIN : bytes < STAGE_BYTES ? STAGE_BYTES : bytes;
-	s = find_stage(context, bytes);
-	if (s)
-		return s;
-	/* Portable: a stream of any context may use it. */
-	if (REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS)
-		return NULL;
-	s = new_stage(context, host, bytes);
-	if (!s)
-		REAL(cuMemFreeHost)(host);
+	rec_unlock(REC_LOCK_STAGES);
 	return s;
 }
 
 static void put_stage(struct stage *s)
 {
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	give_back(s);
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_STAGES);
 }
 
 /* Freed and not just forgotten: a primary context may have other holders and live on. */
 static void free_stages(struct stage *s)
 {
-	struct rec_thread *t = rec_own_begin();
 	struct stage *next;
 
 	for (; s; s = next) {
@@ -177,14 +160,91 @@ static void free_stages(struct stage *s)
 		s->dead = true;
 		put_stage(s);
 	}
-	rec_own_end(t);
+}
+
+/* Buffers of other sizes, or of other contexts, give way to one of `bytes`. */
+static bool free_idle(size_t bytes)
+{
+	struct stage *dropped = NULL, *s;
+	size_t found = 0;
+
+	rec_lock(REC_LOCK_STAGES);
+	while ((s = idle) && held - found + bytes > STAGE_ALL_BYTES) {
+		idle = s->next;
+		s->next = dropped;
+		dropped = s;
+		found += s->bytes;
+	}
+	rec_unlock(REC_LOCK_STAGES);
+	free_stages(dropped);
+	return dropped != NULL;
+}
+
+static size_t class_of(size_t bytes)
+{
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (bytes <= classes[i])
+			return classes[i];
+	return bytes;
+}
+
+/* Counts what is about to be allocated. */
+static bool may_hold(size_t bytes)
+{
+	bool ok;
+
+	rec_lock(REC_LOCK_STAGES);
+	ok = held == 0 || held + bytes <= STAGE_ALL_BYTES;
+	if (ok)
+		held += bytes;
+	rec_unlock(REC_LOCK_STAGES);
+	return ok;
+}
+
+static void no_longer_held(size_t bytes)
+{
+	rec_lock(REC_LOCK_STAGES);
+	held -= bytes;
+	rec_unlock(REC_LOCK_STAGES);
+}
+
+static const char no_memory[] = "the driver gave no page-locked memory for it";
+static const char too_much_memory[] = "64 MB of page-locked memory are in use for copies that are under way";
+
+/* NULL, and *why, when there is none. */
+static struct stage *get_stage(size_t bytes, const char **why)
+{
+	CUcontext context = NULL;
+	struct stage *s;
+	void *host = NULL;
+
+	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
+		context = NULL;
+	bytes = class_of(bytes);
+	s = find_stage(context, bytes);
+	if (s)
+		return s;
+	*why = too_much_memory;
+	if (!may_hold(bytes) && !(free_idle(bytes) && may_hold(bytes)))
+		return NULL;
+	*why = no_memory;
+	/* Portable: a stream of any context may use it. */
+	if (REAL(cuMemHostAlloc)(&host, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS) {
+		s = new_stage(context, host, bytes);
+		if (s)
+			return s;
+		REAL(cuMemFreeHost)(host);
+	}
+	no_longer_held(bytes);
+	return NULL;
 }
 
 void rec_stages_drop(CUcontext context)
 {
 	struct stage **p, *s, *dropped = NULL;
+	struct rec_thread *t;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_STAGES);
 	for (p = &idle; (s = *p);) {
 		if (s->context != context) {
 			p = &s->next;
@@ -198,8 +258,10 @@ void rec_stages_drop(CUcontext context)
 	for (s = all; s; s = s->next_all)
 		if (s->context == context)
 			s->dead = true;
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_STAGES);
+	t = rec_own_begin();
 	free_stages(dropped);
+	rec_own_end(t);
 }
 
 /* On a thread of the driver's. */
@@ -250,14 +312,17 @@ void rec_stage_linear(const struct rec_payload *p, CUdeviceptr device, size_t by
 {
 	uint64_t id = rec_announce(p);
 	struct rec_thread *t = rec_own_begin();
-	struct stage *s = bytes ? get_stage(bytes < STAGE_BYTES ? bytes : STAGE_BYTES) : NULL;
+	const char *why = not_enqueued;
+	struct stage *s = bytes ? get_stage(bytes < STAGE_BYTES ? bytes : STAGE_BYTES, &why) : NULL;
 	size_t done = 0;
 
+	if (s)
+		why = not_enqueued;
 	while (s && done < bytes && stage_piece(p, s, device, done, bytes, id, stream, per_thread))
 		done += bytes - done < s->bytes ? bytes - done : s->bytes;
 	rec_own_end(t);
 	if (done < bytes)
-		rec_announced_unavailable(p, id, not_enqueued);
+		rec_announced_unavailable(p, id, why);
 	else if (!bytes)
 		rec_payload_piece(p, id, 0, RING_PAYLOAD_STAGED | RING_PAYLOAD_FIRST | RING_PAYLOAD_LAST, "",
 				  0);
@@ -295,6 +360,7 @@ static bool stage_all(const struct rec_payload *p, uint64_t id, const CUDA_MEMCP
 void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstream stream, bool per_thread)
 {
 	size_t bytes = p->width * p->height * p->depth;
+	const char *why = not_enqueued;
 	struct rec_thread *t;
 	struct stage *s;
 	uint64_t id;
@@ -306,9 +372,9 @@ void rec_stage_3d(const struct rec_payload *p, const CUDA_MEMCPY3D *copy, CUstre
 	}
 	id = rec_announce(p);
 	t = rec_own_begin();
-	s = get_stage(bytes);
+	s = get_stage(bytes, &why);
 	ok = s && stage_all(p, id, copy, s, stream, per_thread);
 	rec_own_end(t);
 	if (!ok)
-		rec_announced_unavailable(p, id, not_enqueued);
+		rec_announced_unavailable(p, id, s ? not_enqueued : why);
 }

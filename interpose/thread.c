@@ -19,7 +19,6 @@ __thread uint64_t rec_scrap[REC_MAX_OUTS] __attribute__((tls_model("initial-exec
 __thread unsigned rec_own_depth __attribute__((tls_model("initial-exec")));
 __thread struct rec_thread *rec_aside __attribute__((tls_model("initial-exec")));
 
-static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rec_thread *free_rings;
 static pthread_key_t end_key;
 static bool have_key;
@@ -112,11 +111,11 @@ static struct rec_thread *take_free_ring(void)
 {
 	struct rec_thread *t;
 
-	pthread_mutex_lock(&free_lock);
+	rec_lock(REC_LOCK_RINGS);
 	t = free_rings;
 	if (t)
 		free_rings = t->next_free;
-	pthread_mutex_unlock(&free_lock);
+	rec_unlock(REC_LOCK_RINGS);
 	return t;
 }
 
@@ -147,10 +146,10 @@ static void thread_end(void *arg)
 	atomic_store_explicit(&t->ring->closed, 1, memory_order_release);
 	rec_self = NULL;
 	rec_returns_free();
-	pthread_mutex_lock(&free_lock);
+	rec_lock(REC_LOCK_RINGS);
 	t->next_free = free_rings;
 	free_rings = t;
-	pthread_mutex_unlock(&free_lock);
+	rec_unlock(REC_LOCK_RINGS);
 }
 
 __attribute__((constructor)) static void thread_init(void)
@@ -164,7 +163,6 @@ void rec_threads_forget(void)
 		pthread_setspecific(end_key, NULL);
 	rec_self = NULL;
 	free_rings = NULL;
-	free_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 struct rec_thread *rec_thread_get(void)

@@ -38,7 +38,6 @@ struct thunk {
 
 static struct thunk thunks[THUNK_COUNT];
 static _Atomic uint32_t count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *stub(uint32_t index)
 {
@@ -49,7 +48,7 @@ static uint32_t find_or_add(const char *name, void *real, const struct rec_thunk
 {
 	uint32_t n, i;
 
-	pthread_mutex_lock(&lock);
+	rec_lock(REC_LOCK_THUNKS);
 	n = atomic_load_explicit(&count, memory_order_relaxed);
 	for (i = 0; i < n && (thunks[i].real != real || strcmp(thunks[i].name, name)); i++)
 		;
@@ -62,7 +61,7 @@ static uint32_t find_or_add(const char *name, void *real, const struct rec_thunk
 		atomic_store_explicit(&count, n + 1, memory_order_release);
 		n++;
 	}
-	pthread_mutex_unlock(&lock);
+	rec_unlock(REC_LOCK_THUNKS);
 	return i < n ? i : THUNK_COUNT;
 }
 

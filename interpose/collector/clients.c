@@ -281,7 +281,9 @@ static void welcome(struct collector *c, int fd)
 	x->cmsg_type = SCM_RIGHTS;
 	x->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(x), &c->session_fd, sizeof(int));
-	sendmsg(fd, &h, MSG_NOSIGNAL);
+	/* It is not to wait for what can't be sent (unix(7): ETOOMANYREFS). */
+	if (sendmsg(fd, &h, MSG_NOSIGNAL) < 0)
+		shutdown(fd, SHUT_RDWR);
 }
 
 static void hello(struct collector *c, struct source *s, const struct ring_hello *h)
@@ -324,6 +326,7 @@ static void add_ring(struct collector *c, struct source *s, int memfd)
 		session_share_numbers(c);
 	answer(s->fd, r ? RING_MSG_TAKEN : RING_MSG_REFUSED);
 	if (!r) {
+		c->refused++;
 		collector_diag(c, s->process, 0, "error", "collector",
 			       "a thread's ring could not be %s: the process is not recorded from here on",
 			       memfd >= 0 ? "mapped" : "received, there are too many open files");
@@ -432,12 +435,40 @@ static void receive(struct collector *c, struct source *s)
 		end_process(c, p, NULL);
 }
 
+/* It waits for an answer, and takes the end of the connection for one. */
+static void refuse_connection(struct collector *c, int fd)
+{
+	pid_t pid = peer_pid(fd, 0);
+
+	collector_diag(c, find_process(c, pid, true), 0, "error", "collector",
+		       "process %d can't be recorded, or not from here on: the collector has too many open "
+		       "files (ulimit -n)",
+		       (int)pid);
+	c->refused++;
+	close(fd);
+}
+
+/* The descriptor that is kept for this is given up for a moment. */
+static void accept_without_files(struct collector *c)
+{
+	int fd;
+
+	if (c->spare_fd >= 0)
+		close(c->spare_fd);
+	fd = accept4(c->o->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		refuse_connection(c, fd);
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void accept_one(struct collector *c)
 {
 	int fd = accept4(c->o->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0 && clients_watch(c, fd, SOURCE_CONNECTION, NULL) != 0)
-		close(fd);
+		refuse_connection(c, fd);
+	else if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		accept_without_files(c);
 }
 
 static void control(struct collector *c, struct source *s)
@@ -510,6 +541,16 @@ void clients_free(struct collector *c)
 		free((char *)(uintptr_t)p->row.argv_json);
 		free(p);
 	}
+}
+
+/* Whoever waits for an answer, or is about to connect, is not to wait until the trace is packed. */
+void clients_hang_up(struct collector *c)
+{
+	for (struct source *s = c->sources; s; s = s->next)
+		if (s->kind == SOURCE_CONNECTION)
+			shutdown(s->fd, SHUT_RDWR);
+		else if (s->kind == SOURCE_LISTEN)
+			close(s->fd);
 }
 
 void clients_close(struct collector *c)

@@ -4,6 +4,7 @@
  * published, then what has settled is derived. Between rounds it sleeps as long as little is coming.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,6 +89,7 @@ static int open_all(struct collector *c, struct diag *d)
 {
 	c->function_rows = calloc(api_nfuncs, sizeof(*c->function_rows));
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	c->last_process = &c->processes;
 	if (!c->function_rows || c->epoll_fd < 0)
 		return diag_set(d, CUTRACE_EIO, "", "the collector can't start: %s", strerror(errno));
@@ -159,6 +161,7 @@ static void loop(struct collector *c)
 	atomic_store(&c->session->collector_alive, 0);
 	/* What came meanwhile, of processes that live on. */
 	clients_poll(c);
+	clients_hang_up(c);
 	drain_all(c);
 	drain_all(c);
 	events_run(c, UINT64_MAX);
@@ -169,6 +172,7 @@ static void report(struct collector *c, uint32_t ready, const struct diag *error
 {
 	struct collector_report r = {.ready = ready,
 				     .processes = c->nprocesses,
+				     .refused = c->refused,
 				     .calls = c->calls,
 				     .payload_bytes = c->payload_bytes};
 

@@ -38,6 +38,7 @@ struct collector_control {
  * may connect, is the same struct with ready = 1. */
 struct collector_report {
 	uint32_t ready, processes;
+	uint32_t refused; /* processes and threads that could not be recorded */
 	uint64_t calls, payload_bytes;
 	struct diag error; /* code 0: the trace is complete */
 };

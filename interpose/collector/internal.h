@@ -163,6 +163,7 @@ struct source { /* of epoll */
 void clients_poll(struct collector *c);
 bool clients_alive(const struct collector *c);
 void clients_free(struct collector *c);
+void clients_hang_up(struct collector *c);
 void clients_close(struct collector *c);
 int clients_watch(struct collector *c, int fd, int kind, struct process *p);
 
@@ -243,6 +244,8 @@ struct collector {
 	struct trace_writer *w; /* NULL: nothing is written */
 	struct ring_session *session;
 	int session_fd, epoll_fd;
+	int spare_fd; /* given up to refuse a connection when there are no descriptors left */
+	uint32_t refused;
 	struct clock_map clock;
 	int64_t start_ns; /* CLOCK_MONOTONIC */
 	struct source *sources;

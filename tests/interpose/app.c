@@ -728,6 +728,119 @@ static int scenario_no_ring(void)
 	return 0;
 }
 
+/* Children that all live at the same time: more than a collector with few descriptors can know. */
+#define KIDS 30
+static int scenario_many_children(void)
+{
+	int called[2], go[2], ok = 0, version;
+	char byte;
+
+	if (pipe(called) != 0 || pipe(go) != 0)
+		return 1;
+	alarm(60); /* a child that is left waiting leaves us waiting */
+	for (int i = 0; i < KIDS; i++)
+		if (fork() == 0) {
+			close(go[1]);
+			byte = (char)cuDriverGetVersion(&version);
+			if (write(called[1], &byte, 1) != 1)
+				_exit(1);
+			_exit(read(go[0], &byte, 1) != 0);
+		}
+	for (int i = 0; i < KIDS; i++)
+		ok += read(called[0], &byte, 1) == 1 && byte == 0;
+	close(go[1]);
+	while (wait(&version) > 0)
+		ok += version == 0;
+	printf("%d\n", ok);
+	return 0;
+}
+
+/* The socket takes the last descriptor there is; none is left for the page behind it. */
+static int scenario_no_descriptor(void)
+{
+	int next = dup(0), version = 0, result;
+	struct rlimit limit = {0, 0};
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = (rlim_t)next + 1;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	result = cuDriverGetVersion(&version);
+	printf("%d %d\n", result, version);
+	return 0;
+}
+
+/* Children are forked while a thread is adding to the recorder's tables. */
+static _Atomic int forking = 1;
+static char functions[64 << 20]; /* a handle of the empty driver is a name: here, many empty ones */
+
+static void *learn_kernels(void *arg)
+{
+	for (char *f = functions; forking && f < functions + sizeof(functions); f += 16)
+		cuLaunchKernel((CUfunction)f, 1, 1, 1, 1, 1, 1, 0, NULL, arg, NULL);
+	return NULL;
+}
+
+static int scenario_fork_learning(void)
+{
+	int status, ok = 0;
+	pthread_t t;
+
+	pthread_create(&t, NULL, learn_kernels, NULL);
+	for (uintptr_t i = 0; i < 100; i++) {
+		if (fork() == 0) {
+			alarm(20);
+			cuLaunchKernel((CUfunction)(functions + 8 + 16 * i), 1, 1, 1, 1, 1, 1, 0, NULL, NULL,
+				       NULL);
+			_exit(0);
+		}
+		wait(&status);
+		ok += status == 0;
+	}
+	forking = 0;
+	pthread_join(t, NULL);
+	printf("%d\n", ok);
+	return 0;
+}
+
+/* More results under way than the recorder takes page-locked memory for. */
+static int scenario_pinned_flood(void)
+{
+	enum { COPIES = 300, BYTES = 256 << 10 };
+	unsigned char *stage;
+	CUdeviceptr dev;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, BYTES);
+	cuMemHostAlloc((void **)&stage, BYTES, 0);
+	for (int i = 0; i < COPIES; i++)
+		cuMemcpyDtoHAsync_v2(stage, dev, BYTES, s);
+	cuStreamSynchronize(s);
+	/* It is given back. */
+	for (int i = 0; i < 4; i++) {
+		cuMemcpyDtoHAsync_v2(stage, dev, BYTES, s);
+		cuStreamSynchronize(s);
+	}
+	return 0;
+}
+
+/* Many small ones at once are taken, all of them. */
+static int scenario_pinned_small(void)
+{
+	uint64_t *stage;
+	CUdeviceptr dev;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc_v2(&dev, 4096);
+	cuMemHostAlloc((void **)&stage, 4096, 0);
+	for (int i = 0; i < 3000; i++)
+		cuMemcpyDtoHAsync_v2(stage, dev, 8 + (unsigned)i % 4000, s);
+	cuStreamSynchronize(s);
+	return 0;
+}
+
 /* Relocatable code of many translation units: a wrapper of version 2 with a list of containers. */
 #define UNITS 3000
 static int scenario_many_parts(void)
@@ -767,14 +880,15 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	S(calls),         S(errno),        S(closefds),     S(abort),         S(_exit),
-	S(segv),          S(term),         S(threads),      S(short_threads), S(second_thread),
-	S(fork),          S(exec),         S(unknown_proc), S(unknown_dlsym), S(unknown_linked),
-	S(known_proc),    S(nesting),      S(export_table), S(pinned),        S(bad_pointers),
-	S(capture),       S(pitched),      S(large),        S(noise),         S(launch),
-	S(launch_ask),    S(stuck),        S(late_child),   S(late_only),     S(pinned_many),
-	S(faulted),       S(sigchld),      S(reload),       S(launch_cubin),  S(orphaned_inside),
-	S(other_version), S(refused_ring), S(no_ring),      S(many_parts),
+	S(calls),         S(errno),         S(closefds),     S(abort),         S(_exit),
+	S(segv),          S(term),          S(threads),      S(short_threads), S(second_thread),
+	S(fork),          S(exec),          S(unknown_proc), S(unknown_dlsym), S(unknown_linked),
+	S(known_proc),    S(nesting),       S(export_table), S(pinned),        S(bad_pointers),
+	S(capture),       S(pitched),       S(large),        S(noise),         S(launch),
+	S(launch_ask),    S(stuck),         S(late_child),   S(late_only),     S(pinned_many),
+	S(faulted),       S(sigchld),       S(reload),       S(launch_cubin),  S(orphaned_inside),
+	S(other_version), S(refused_ring),  S(no_ring),      S(many_parts),    S(many_children),
+	S(no_descriptor), S(fork_learning), S(pinned_flood), S(pinned_small),
 };
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define MAX_ARGS 32
+
+static pid_t started; /* the last one of start_record */
 
 static pid_t start(char *const argv[], int out, int err)
 {
@@ -109,7 +112,23 @@ pid_t start_record(const char *trace, const char *app, ...)
 	va_start(ap, app);
 	command(argv, trace, "-q", app, ap);
 	va_end(ap);
-	return start(argv, 1, 2);
+	return started = start(argv, 1, 2);
+}
+
+int end_started(void **state)
+{
+	static const char *const names[] = {"interpose_app", "interpose_busy", "cutrace-collect"};
+	pid_t child;
+
+	(void)state;
+	if (started <= 0 || waitpid(started, NULL, WNOHANG) != 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		while ((child = child_named(started, names[i])) > 0 && kill(child, SIGKILL) == 0)
+			usleep(10000);
+	kill(started, SIGKILL);
+	waitpid(started, NULL, 0);
+	return 0;
 }
 
 static bool is_child(const char *pid, pid_t parent, const char *name)

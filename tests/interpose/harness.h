@@ -29,6 +29,9 @@ void run(struct outcome *o, char *const argv[]);
 void record(struct outcome *o, const char *trace, const char *option, const char *app, ...);
 /* Starts and does not wait; the program's own pid is found by child_of. */
 pid_t start_record(const char *trace, const char *app, ...);
+/* Teardown of a test that uses start_record: when it fails halfway, what it has started must not run on (it
+ * holds the pipe that ctest reads to its end). */
+int end_started(void **state);
 pid_t child_named(pid_t parent, const char *name); /* 0 when there is none (yet) */
 
 struct trace *open_trace(const char *path);

@@ -195,6 +195,24 @@ static int scenario_stray(void)
 	return 0;
 }
 
+/* A kernel with an instruction that does not exist, asked for twice. */
+static int scenario_untranslatable(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+				   ".visible .entry bad()\n{\n\tno.such.instruction %r1;\n\tret;\n}\n"
+				   ".visible .entry good()\n{\n\tret;\n}\n";
+	CUfunction f;
+	CUmodule m;
+	int first, second;
+
+	OK(cuModuleLoadData(&m, text));
+	OK(cuModuleGetFunction(&f, m, "good"));
+	first = cuModuleGetFunction(&f, m, "bad");
+	second = cuModuleGetFunction(&f, m, "bad");
+	printf("%d %d\n", first != 0, second != 0);
+	return 0;
+}
+
 /* ---- contexts that come and go: what was kept for one of them is nothing to the next ------------- */
 
 #define ENTRY(params) \
@@ -248,7 +266,7 @@ static const struct {
 	int (*run)(void);
 } scenarios[] = {
 	{"boxes", scenario_boxes}, {"batch", scenario_batch},     {"contexts", scenario_contexts},
-	{"stray", scenario_stray}, {"renewed", scenario_renewed},
+	{"stray", scenario_stray}, {"renewed", scenario_renewed}, {"untranslatable", scenario_untranslatable},
 };
 
 int main(int argc, char **argv)

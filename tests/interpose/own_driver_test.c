@@ -159,6 +159,22 @@ static void test_renewed(void **state)
 	trace_close(t);
 }
 
+/* What the driver says of a kernel is one row, at the call that asked. */
+static void test_untranslatable(void **state)
+{
+	struct trace *t = recorded("untranslatable");
+
+	(void)state;
+	assert_string_equal(o.out, "1 1\n");
+	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic"), 1);
+	assert_int_equal(
+		query(t, "SELECT count(*) FROM diagnostic d JOIN call c ON c.id = d.call JOIN function f ON "
+			 "f.id = c.func WHERE f.name = 'cuModuleGetFunction' AND d.source = 'driver' AND "
+			 "d.message LIKE '%%bad%%' AND d.message LIKE '%%no.such.instruction%%'"),
+		1);
+	trace_close(t);
+}
+
 /* A wrong device is wrong usage of every command, and nothing is started. */
 static void test_wrong_device(void **state)
 {
@@ -201,9 +217,10 @@ static void test_wrong_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boxes),    cmocka_unit_test(test_batch),
-		cmocka_unit_test(test_contexts), cmocka_unit_test(test_stray),
-		cmocka_unit_test(test_renewed),  cmocka_unit_test(test_wrong_device),
+		cmocka_unit_test(test_boxes),          cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_contexts),       cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_renewed),        cmocka_unit_test(test_wrong_device),
+		cmocka_unit_test(test_untranslatable),
 	};
 
 	setenv("CUTRACE_TEST_DRIVER", OUR_DRIVER, 1);

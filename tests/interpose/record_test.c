@@ -768,6 +768,83 @@ static void test_no_ring(void **state)
 	trace_close(t);
 }
 
+/* A collector out of descriptors: nobody is left waiting, and the trace says who is not in it. */
+static void test_many_children(void **state)
+{
+	const char *command = "ulimit -n 40; exec " CUTRACE_BIN " record -o " HERE
+			      "/many_children.cutrace --driver " EMPTY_DRIVER " -- " APP " many_children";
+	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+	int64_t recorded_processes, refused;
+	struct trace *t;
+
+	(void)state;
+	unlink(HERE "/many_children.cutrace");
+	run(&o, argv);
+	assert_exit(0);
+	assert_string_equal(o.out, "60\n");
+	assert_non_null(strstr(o.err, "the recording is not complete"));
+	t = open_trace(HERE "/many_children.cutrace");
+	recorded_processes =
+		query(t, "SELECT count(DISTINCT t.process) FROM call c JOIN thread t ON t.id = c.thread");
+	refused = query(
+		t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND source = 'collector' AND "
+		   "message LIKE '%%too many open files%%'");
+	assert_in_range(recorded_processes, 5, 29);
+	assert_in_range(refused, 30 - recorded_processes, 60);
+	trace_close(t);
+}
+
+static void test_no_descriptor(void **state)
+{
+	struct trace *t = recorded("no_descriptor", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_string_equal(o.out, "0 13000\n");
+	assert_int_equal(
+		query(t,
+		      "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND source = 'recorder' AND "
+		      "message LIKE 'this process is not recorded: it had no descriptor%%'"),
+		1);
+	trace_close(t);
+}
+
+static void test_fork_learning(void **state)
+{
+	struct trace *t = recorded("fork_learning", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_string_equal(o.out, "100\n");
+	assert_int_equal(query(t, "SELECT count(*) FROM process"), 101);
+	trace_close(t);
+}
+
+/* 300 results of 256 KB at once: 64 MB are taken, of the others the trace says why not. */
+static void test_pinned_flood(void **state)
+{
+	struct trace *t = recorded("pinned_flood", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload"), 304);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'd2h'"), 256 + 4);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'unavailable' AND note LIKE "
+				  "'%%64 MB of page-locked memory%%'"),
+			 300 - 256);
+	trace_close(t);
+}
+
+static void test_pinned_small(void **state)
+{
+	struct trace *t = recorded("pinned_small", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'd2h'"), 3000);
+	trace_close(t);
+}
+
 static void test_many_parts(void **state)
 {
 	struct trace *t = recorded("many_parts", NULL);
@@ -819,6 +896,11 @@ int main(void)
 		cmocka_unit_test(test_refused_ring),
 		cmocka_unit_test(test_no_ring),
 		cmocka_unit_test(test_many_parts),
+		cmocka_unit_test(test_many_children),
+		cmocka_unit_test(test_no_descriptor),
+		cmocka_unit_test(test_fork_learning),
+		cmocka_unit_test(test_pinned_flood),
+		cmocka_unit_test(test_pinned_small),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
