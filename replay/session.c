@@ -288,7 +288,8 @@ int run_process(struct run *r)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	r->s->restart = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_RESTART;
-	r->faulted = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAULTED;
+	/* A run that goes on whatever happens has no such end of its own. */
+	r->faulted = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAULTED && !r->give_up && !r->blame;
 	if (r->faulted)
 		return 0;
 	return r->s->restart ? ENGINE_RESTART : note_death(r->s, r, status);
