@@ -6,7 +6,7 @@
 #include "reference.h"
 #include "values.h"
 
-static const char *const modes[] = {"rn", "rz", "rm", "rp"};
+static const char *const modes[] = {".rn", ".rz", ".rm", ".rp", ""};
 
 /* k[0] operation, k[1] rounding, k[2] bit 0 .ftz bit 1 .sat, k[3] source format of mixed precision */
 static void ref_pair(const struct form *f, const uint64_t *in, struct want *out)
@@ -42,17 +42,17 @@ static const struct {
 static void add_pairs(struct suite *s)
 {
 	for (unsigned i = 0; i < 4; i++)
-		for (unsigned m = 0; m < 4; m++)
+		for (unsigned m = 0; m < (ops[i].n == 3 ? 4u : 5u); m++)
 			for (unsigned ftz = 0; ftz < 2; ftz++) {
 				bool three = ops[i].n == 3;
 				struct form *f =
 					form_add(s, three ? "F=FFF" : "F=FF", ref_pair,
-						 text_of("%s.%s%s.f32x2 %%0, %%1, %%2%s;", ops[i].op,
-							 modes[m], ftz ? ".ftz" : "", three ? ", %3" : ""),
-						 "%s.%s%s.f32x2", ops[i].op, modes[m], ftz ? ".ftz" : "");
+						 text_of("%s%s%s.f32x2 %%0, %%1, %%2%s;", ops[i].op, modes[m],
+							 ftz ? ".ftz" : "", three ? ", %3" : ""),
+						 "%s%s%s.f32x2", ops[i].op, modes[m], ftz ? ".ftz" : "");
 
 				f->k[0] = ops[i].id;
-				f->k[1] = rounding_of(modes[m]);
+				f->k[1] = rounding_of(m < 4 ? modes[m] + 1 : "rn");
 				f->k[2] = ftz;
 			}
 }
@@ -61,7 +61,7 @@ static void add_mixed(struct suite *s)
 {
 	for (unsigned b = 0; b < 2; b++)
 		for (unsigned i = 0; i < 4; i++)
-			for (unsigned m = 0; m < 4; m++)
+			for (unsigned m = 0; m < (ops[i].n == 3 ? 4u : 5u); m++)
 				for (unsigned sat = 0; sat < 2; sat++) {
 					bool three = ops[i].n == 3;
 					const char *t = b ? "bf16" : "f16", *z = sat ? ".sat" : "";
@@ -72,11 +72,11 @@ static void add_mixed(struct suite *s)
 					if (ops[i].id == OP_MUL)
 						continue;
 					f = form_add(s, sig, ref_mixed,
-						     text_of("%s.%s%s.f32.%s %%0, %%1, %%2%s;", ops[i].op,
+						     text_of("%s%s%s.f32.%s %%0, %%1, %%2%s;", ops[i].op,
 							     modes[m], z, t, three ? ", %3" : ""),
-						     "%s.%s%s.f32.%s", ops[i].op, modes[m], z, t);
+						     "%s%s%s.f32.%s", ops[i].op, modes[m], z, t);
 					f->k[0] = ops[i].id;
-					f->k[1] = rounding_of(modes[m]);
+					f->k[1] = rounding_of(m < 4 ? modes[m] + 1 : "rn");
 					f->k[2] = sat ? 2 : 0;
 					f->k[3] = b ? FORMAT_BF16 : FORMAT_F16;
 				}

@@ -106,8 +106,42 @@ static void add_type(struct suite *s, const char *name)
 	}
 }
 
+/* mad.lo.cc, then madc without .cc, which uses the carry and leaves it as it is. k[0]: second is .hi */
+static void ref_mad_end(const struct form *f, const uint64_t *in, struct want *out)
+{
+	unsigned n = UNIT;
+	u128 t = product_half(f->type, in[0], in[1], 0) + in[2];
+
+	out[0].bits = low_bits((uint64_t)t, n);
+	out[1].bits =
+		low_bits((uint64_t)(product_half(f->type, in[0], in[1], f->k[0]) + in[2] + (t >> n)), n);
+	out[2].bits = (uint64_t)(t >> n);
+}
+
+static void add_ends(struct suite *s, const char *name)
+{
+	static const char *const half[] = {"lo", "hi"};
+	const struct int_type *t = int_type_find(name);
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct form *f =
+			form_add(s, t->bits == 64 ? "ddd=ddd" : "www=www", ref_mad_end,
+				 text_of("mad.lo.cc.%s %%0, %%3, %%4, %%5; madc.%s.%s %%1, %%3, %%4, %%5; "
+					 "addc.%s %%2, 0, 0;",
+					 name, half[i], name, name),
+				 "madc.%s.%s without .cc", half[i], name);
+
+		f->type = t;
+		f->k[0] = i;
+	}
+}
+
 void forms_carry(struct suite *s)
 {
+	add_ends(s, "u32");
+	add_ends(s, "s32");
+	add_ends(s, "u64");
+	add_ends(s, "s64");
 	add_type(s, "u32");
 	add_type(s, "s32");
 	add_type(s, "u64");

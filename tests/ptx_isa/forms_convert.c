@@ -134,24 +134,25 @@ static void add_float_int(struct suite *s)
 {
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned j = 0; j < 8; j++)
-			for (unsigned m = 0; m < 8; m++) {
+			for (unsigned m = 0; m < 16; m++) {
 				const struct int_type *d = int_type_find(int_names[j]);
 				char sig[4] = {natural(d), '=', floats[i].letter, 0};
-				const char *ftz = m & 4 ? ".ftz" : "";
+				const char *ftz = m & 4 ? ".ftz" : "", *sat = m & 8 ? ".sat" : "";
 				struct form *f;
 
 				/* the vendor's assembler has no bf16 with 8-bit integers */
 				if ((m & 4 && floats[i].fmt != FORMAT_F32) ||
-				    (floats[i].fmt == FORMAT_BF16 && d->bits == 8))
+				    (floats[i].fmt == FORMAT_BF16 && (d->bits == 8 || m & 8)))
 					continue;
 				f = form_add(s, sig, ref_float_int,
-					     text_of("cvt.%s%s.%s.%s %%0, %%1;", int_modes[m & 3], ftz,
+					     text_of("cvt.%s%s%s.%s.%s %%0, %%1;", int_modes[m & 3], ftz, sat,
 						     d->name, floats[i].name),
-					     "cvt.%s%s.%s.%s", int_modes[m & 3], ftz, d->name,
+					     "cvt.%s%s%s.%s.%s", int_modes[m & 3], ftz, sat, d->name,
 					     floats[i].name);
 				f->type = d;
 				f->k[0] = m & 3;
 				f->k[1] = !!(m & 4);
+				f->most = m & 8 ? 512 : 0; /* results are clamped anyway */
 			}
 }
 
@@ -257,20 +258,23 @@ static void add_int_float(struct suite *s)
 {
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned j = 0; j < 8; j++)
-			for (unsigned m = 0; m < 4; m++) {
+			for (unsigned m = 0; m < 8; m++) {
 				const struct int_type *a = int_type_find(int_names[j]);
 				char sig[4] = {floats[i].letter, '=', natural(a), 0};
+				const char *sat = m & 4 ? ".sat" : "";
 				struct form *f;
 
-				if (floats[i].fmt == FORMAT_BF16 && a->bits == 8)
+				if (floats[i].fmt == FORMAT_BF16 && (a->bits == 8 || m & 4))
 					continue;
 				f = form_add(s, sig, ref_int_float,
-					     text_of("cvt.%s.%s.%s %%0, %%1;", float_modes[m], floats[i].name,
-						     a->name),
-					     "cvt.%s.%s.%s", float_modes[m], floats[i].name, a->name);
+					     text_of("cvt.%s%s.%s.%s %%0, %%1;", float_modes[m & 3], sat,
+						     floats[i].name, a->name),
+					     "cvt.%s%s.%s.%s", float_modes[m & 3], sat, floats[i].name,
+					     a->name);
 
 				f->arg = a;
-				f->k[0] = rounding_of(float_modes[m]);
+				f->k[0] = rounding_of(float_modes[m & 3]);
+				f->k[1] = m & 4 ? SAT : 0;
 			}
 }
 
@@ -319,7 +323,14 @@ static void add_float_float(struct suite *s)
 					       rows[i].types,
 					       rows[i].rounds ? rounding_of(float_modes[m]) : MPFR_RNDN, bits,
 					       0);
+	for (long bits = 0; bits < 4; bits++)
+		add_ff(s, 'f', 'f', modifier_text(NULL, bits), "f32.f32", MPFR_RNDN, bits, 0);
+	for (long bits = 0; bits < 4; bits += SAT) {
+		add_ff(s, 'D', 'D', modifier_text(NULL, bits), "f64.f64", MPFR_RNDN, bits, 0);
+		add_ff(s, 'e', 'e', modifier_text(NULL, bits), "f16.f16", MPFR_RNDN, bits, 0);
+	}
 	for (long m = 0; m < 4; m++) {
+		add_ff(s, 'g', 'g', modifier_text(int_modes[m], 0), "bf16.bf16", MPFR_RNDN, 0, m + 1);
 		for (long bits = 0; bits < 4; bits++)
 			add_ff(s, 'f', 'f', modifier_text(int_modes[m], bits), "f32.f32", MPFR_RNDN, bits,
 			       m + 1);

@@ -119,8 +119,11 @@ static void add_arith(struct suite *s, const struct half *h)
 		add(s, h, ops[i].op, 2, &arith_ref, ops[i].id, 0);
 		add(s, h, text_of("%s.rn", ops[i].op), 2, &arith_ref, ops[i].id, 0);
 		for (long m = FTZ; is_f16 && m <= (FTZ | SAT); m++)
-			add(s, h, text_of("%s%s%s", ops[i].op, m & FTZ ? ".ftz" : "", m & SAT ? ".sat" : ""),
-			    2, &arith_ref, ops[i].id, m);
+			for (unsigned rn = 0; rn < 2; rn++)
+				add(s, h,
+				    text_of("%s%s%s%s", ops[i].op, rn ? ".rn" : "", m & FTZ ? ".ftz" : "",
+					    m & SAT ? ".sat" : ""),
+				    2, &arith_ref, ops[i].id, m);
 	}
 	for (long m = 0; m <= (FTZ | RELU); m++) {
 		if (!is_f16 && (m & (FTZ | SAT)))

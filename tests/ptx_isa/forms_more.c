@@ -152,6 +152,30 @@ static void add_cp_async(struct suite *s)
 		}
 }
 
+/* Hints change nothing. */
+static void add_cp_async_hints(struct suite *s)
+{
+	static const char *const sizes[] = {"", ".L2::64B", ".L2::128B", ".L2::256B"};
+
+	for (unsigned i = 0; i < 16; i++) {
+		const char *policy = i & 2 ? ".L2::cache_hint" : "", *cop = i & 1 ? "cg" : "ca";
+		struct form *f = form_add(
+			s, "dd=dd", ref_cp_async,
+			text_of("{ .reg .b64 a, w, pol; .reg .b32 t; mov.u32 t, %%tid.x; mov.u64 a, cells; "
+				"mul.wide.u32 w, "
+				"t, 16; add.u64 a, a, w;\n"
+				"\tst.shared.v2.b64 [a], {-1, -1}; "
+				"createpolicy.fractional.L2::evict_last.b64 pol, 1.0;\n"
+				"\tcp.async.%s.shared.global%s%s [a], [inp], 16%s; cp.async.wait_all; "
+				"ld.shared.v2.b64 {%%0, %%1}, [a]; }",
+				cop, policy, sizes[i / 4], *policy ? ", pol" : ""),
+			"cp.async.%s.shared.global%s%s", cop, policy, sizes[i / 4]);
+
+		f->k[0] = f->k[1] = 16;
+		f->most = 64;
+	}
+}
+
 /* Lanes with p vote among themselves, the others too, each with the mask of their own. */
 static void ref_split_vote(const struct form *f, const uint64_t *in, struct want *out)
 {
@@ -310,6 +334,7 @@ void forms_more(struct suite *s)
 	s->forms[0].decl = ".shared .align 16 .b8 cells[1024];";
 	add_spaces(s);
 	add_cp_async(s);
+	add_cp_async_hints(s);
 	add_divergent(s);
 	for (long relu = 0; relu < 2; relu++) {
 		f = form_add(s, "e=eee", ref_oob,

@@ -303,6 +303,43 @@ static void add_stack(struct suite *s)
 	f->most = 32;
 }
 
+/* mov and the ends of functions and branches in the spellings that nothing else needs. */
+static void add_spellings(struct suite *s)
+{
+	static const struct {
+		const char *type, *sig;
+	} moves[] = {{"b16", "h=h"}, {"u16", "h=h"}, {"s16", "h=h"}, {"b32", "w=w"},
+		     {"u32", "w=w"}, {"s32", "w=w"}, {"f32", "w=w"}, {"b64", "d=d"},
+		     {"u64", "d=d"}, {"s64", "d=d"}, {"f64", "d=d"}, {"pred", "p=p"}};
+	struct form *f;
+
+	for (unsigned i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
+		form_add(s, moves[i].sig, ref_same, text_of("mov.%s %%0, %%1;", moves[i].type), "mov.%s",
+			 moves[i].type);
+	f = form_add(s, "w=w", ref_same, "call.uni (%0), poluni, (%1);", "ret.uni");
+	f->decl = ".func (.reg .b32 r) poluni(.reg .b32 x)\n{\n\tmov.b32 r, x; ret.uni;\n\tmov.b32 r, 0; "
+		  "ret;\n}";
+	form_add(s, "w=w", ref_same,
+		 "{ .reg .b32 i; and.b32 i, %1, 0; add.u32 i, i, 1; mov.u32 %0, 0;\n\tTWO: .branchtargets "
+		 "FIRST, SECOND;\n"
+		 "\tbrx.idx.uni i, TWO;\nFIRST: mov.u32 %0, 7; bra.uni DONE;\nSECOND: mov.b32 %0, %1;\nDONE: "
+		 "}",
+		 "brx.idx.uni");
+	constants(s, "ww=d",
+		  "{ .reg .b64 g; .reg .pred p; cvta.param.u64 g, pin; isspacep.param p, g; selp.u32 %0, 1, "
+		  "0, p; "
+		  "isspacep.param p, inp; selp.u32 %1, 1, 0, p; }",
+		  "isspacep.param", 1, 0);
+	constants(s, "p=d",
+		  "{ .reg .b64 a, g, h; mov.u64 a, polconst; cvta.const.u64 g, a; cvta.to.const.u64 h, g; "
+		  "setp.eq.u64 %0, a, h; "
+		  "}",
+		  "cvta.to.const.u64", 1, 0);
+	constants(s, "w=d",
+		  "{ .reg .b64 g, h; cvta.param.u64 g, pin; cvta.to.param.u64 h, g; ld.param.u32 %0, [h]; }",
+		  "cvta.to.param.u64", 0, 0);
+}
+
 static void add_faults(struct suite *s)
 {
 	static const char *const ops[] = {"trap", "brkpt"};
@@ -321,7 +358,8 @@ void forms_policy(struct suite *s)
 	static const char *const barriers[] = {"bar", "bar.cta", "barrier", "barrier.cta"};
 
 	add_fences(s);
-	s->forms[0].decl = ".global .align 128 .b8 polline[128];\n.shared .align 16 .b8 polcells[1024];";
+	s->forms[0].decl = ".global .align 128 .b8 polline[128];\n.shared .align 16 .b8 polcells[1024];\n"
+			   ".const .align 8 .u32 polconst[2] = {1, 2};";
 	add_cache_control(s);
 	add_quiet(s);
 	for (unsigned i = 0; i < 4; i++)
@@ -330,6 +368,7 @@ void forms_policy(struct suite *s)
 	add_barrier(s, "barrier.cta", ".aligned");
 	add_cluster(s);
 	add_stack(s);
+	add_spellings(s);
 	add_faults(s);
 }
 

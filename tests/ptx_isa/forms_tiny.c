@@ -148,6 +148,54 @@ static void ref_from_ue8m0(const struct form *f, const uint64_t *in, struct want
 	}
 }
 
+static void ref_bf16x2_to_ue8m0(const struct form *f, const uint64_t *in, struct want *out)
+{
+	const uint64_t wide[2] = {in[0] >> 16 << 16, (in[0] & 0xffff) << 16};
+
+	ref_to_ue8m0(f, wide, out);
+}
+
+/* tf32 with .satfinite: what would become infinite is the largest number. k[0] rounding, k[1] .relu */
+static void ref_tf32_finite(const struct form *f, const uint64_t *in, struct want *out)
+{
+	mpfr_t x;
+
+	mpfr_init2(x, 53);
+	decode(FORMAT_F32, in[0], x);
+	bool away = f->k[0] == MPFR_RNDNA && mpfr_number_p(x);
+	/* ties away from zero on the bits: adding half a unit of magnitude can't do wrong */
+	uint64_t v = away ? (in[0] + 0x1000) >> 13 & 0x7ffff
+			  : encode(FORMAT_TF32, x, f->k[0] == MPFR_RNDNA ? MPFR_RNDN : (mpfr_rnd_t)f->k[0]);
+
+	if (is_inf(FORMAT_TF32, v))
+		v--;
+	if (f->k[1] && v >> 18 && !is_nan(FORMAT_TF32, v)) {
+		out->kind = is_zero(FORMAT_TF32, v) ? WANT_ZERO : out->kind;
+		v = 0;
+	}
+	out->bits = v << 13;
+	/* the 13 lower bits are not said */
+	out->mask = ~0x1fffull;
+	mpfr_clear(x);
+}
+
+static void add_tf32(struct suite *s)
+{
+	static const char *const modes[] = {"rn", "rz", "rna"};
+
+	for (unsigned m = 0; m < 3; m++)
+		for (unsigned relu = 0; relu < (m == 2 ? 1u : 2u); relu++) {
+			struct form *f =
+				form_add(s, "f=f", ref_tf32_finite,
+					 text_of("cvt.%s.satfinite%s.tf32.f32 %%0, %%1;", modes[m],
+						 relu ? ".relu" : ""),
+					 "cvt.%s.satfinite%s.tf32.f32", modes[m], relu ? ".relu" : "");
+
+			f->k[0] = m == 2 ? MPFR_RNDNA : rounding_of(modes[m]);
+			f->k[1] = relu;
+		}
+}
+
 static void fill_bytes(const struct form *f, unsigned t, uint64_t *in)
 {
 	(void)f;
@@ -164,6 +212,15 @@ static void add_ue8m0(struct suite *s)
 				     text_of("cvt.%s%s.ue8m0x2.f32 %%0, %%1, %%2;", p ? "rp" : "rz",
 					     sat ? ".satfinite" : ""),
 				     "cvt.%s%s.ue8m0x2.f32", p ? "rp" : "rz", sat ? ".satfinite" : "");
+			f->k[0] = p;
+			f->k[1] = sat;
+		}
+	for (long p = 0; p < 2; p++)
+		for (long sat = 0; sat < 2; sat++) {
+			f = form_add(s, "h=G", ref_bf16x2_to_ue8m0,
+				     text_of("cvt.%s%s.ue8m0x2.bf16x2 %%0, %%1;", p ? "rp" : "rz",
+					     sat ? ".satfinite" : ""),
+				     "cvt.%s%s.ue8m0x2.bf16x2", p ? "rp" : "rz", sat ? ".satfinite" : "");
 			f->k[0] = p;
 			f->k[1] = sat;
 		}
@@ -261,6 +318,7 @@ void forms_tiny(struct suite *s)
 {
 	add_tiny(s);
 	add_ue8m0(s);
+	add_tf32(s);
 	add_redux(s);
 	add_wide_vectors(s);
 }

@@ -88,7 +88,7 @@ static void add_vector(struct suite *s, const char *op, long id, bool red, char 
 	}
 	f = form_add(s, sig, ref_vector,
 		     text_of("{ .reg .b64 cell, w; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; add.u64 "
-			     "cell, cell, w;\n\t%s\n"
+			     "cell, cell, w; cvta.global.u64 cell, cell;\n\t%s\n"
 			     "\t%s%s%s.%s%s.v%u.%s %s%s[cell], %s;\n\t%s }",
 			     puts, red ? "red" : "atom", order, space, op, noftz, n, type,
 			     red ? "" : list(0, n), red ? "" : ", ", list(nout + n, n), gets),
@@ -168,27 +168,43 @@ static void ref_exch128(const struct form *f, const uint64_t *in, struct want *o
 	out[3].bits = in[3];
 }
 
+/* 128 bits: in every space with every order; shared memory has a place for each thread of a warp. */
+static void add_128(struct suite *s, bool cas, const char *what, const char *sp)
+{
+	const char *cells = strstr(sp, "shared") ? "vshared" : "vcells",
+		   *at = strstr(sp, "shared") ? ".shared" : ".global";
+	char *text = text_of(
+		"{ .reg .b64 cell, w; .reg .b32 t; .reg .b128 o, b, c; mov.u64 cell, %s; rem.u32 t, idx, %u; "
+		"mul.wide.u32 w, t, 16; add.u64 cell, cell, w; %s\n"
+		"\tst%s.v2.b64 [cell], {%%4, %%5}; mov.b128 b, {%%6, %%7}; %s\n"
+		"\tatom%s%s.%s.b128 o, [cell], b%s; mov.b128 {%%0, %%1}, o; ld%s.v2.b64 {%%2, %%3}, [cell]; "
+		"}",
+		cells, at[1] == 's' ? 32u : 4096u, *sp ? "" : "cvta.global.u64 cell, cell;", at,
+		cas ? "mov.b128 c, {%8, %9};" : "", what, sp, cas ? "cas" : "exch", cas ? ", c" : "", at);
+	struct form *f = form_add(s, cas ? "dddd=dddddd" : "dddd=dddd", cas ? ref_cas128 : ref_exch128, text,
+				  "atom%s%s.%s.b128", what, sp, cas ? "cas" : "exch");
+
+	if (cas) {
+		f->fill = fill_cas128;
+		f->ntuples = *what ? 64 : 2048;
+	}
+	f->most = *what ? 64 : 0;
+}
+
+static void add_wide(struct suite *s)
+{
+	static const char *const sems[] = {"", ".relaxed", ".acquire", ".release", ".acq_rel"};
+	static const char *const scopes[] = {"", ".cta", ".cluster", ".gpu", ".sys"};
+	static const char *const spaces[] = {".global", "", ".shared", ".shared::cluster"};
+
+	for (unsigned i = 0; i < 200; i++)
+		add_128(s, i / 100, text_of("%s%s", sems[i / 20 % 5], scopes[i / 4 % 5]), spaces[i % 4]);
+}
+
 void forms_vector_atomic(struct suite *s)
 {
-	struct form *f;
-
 	add_vectors(s, false);
-	s->forms[0].decl = ".global .align 16 .b8 vcells[65536];";
-	f = form_add(s, "dddd=dddddd", ref_cas128,
-		     "{ .reg .b64 cell, w; .reg .b128 o, b, c; mov.u64 cell, vcells; mul.wide.u32 w, idx, "
-		     "16; add.u64 cell, cell, w;\n"
-		     "\tst.global.v2.b64 [cell], {%4, %5}; mov.b128 b, {%6, %7}; mov.b128 c, {%8, %9};\n"
-		     "\tatom.global.cas.b128 o, [cell], b, c; mov.b128 {%0, %1}, o; ld.global.v2.b64 {%2, "
-		     "%3}, [cell]; }",
-		     "atom.global.cas.b128");
-	f->fill = fill_cas128;
-	f->ntuples = 2048;
+	s->forms[0].decl = ".global .align 16 .b8 vcells[65536];\n.shared .align 16 .b8 vshared[512];";
 	add_orders(s);
-	form_add(s, "dddd=dddd", ref_exch128,
-		 "{ .reg .b64 cell, w; .reg .b128 o, b; mov.u64 cell, vcells; mul.wide.u32 w, idx, 16; "
-		 "add.u64 cell, cell, w;\n"
-		 "\tst.global.v2.b64 [cell], {%4, %5}; mov.b128 b, {%6, %7};\n"
-		 "\tatom.global.exch.b128 o, [cell], b; mov.b128 {%0, %1}, o; ld.global.v2.b64 {%2, %3}, "
-		 "[cell]; }",
-		 "atom.global.exch.b128");
+	add_wide(s);
 }

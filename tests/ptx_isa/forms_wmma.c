@@ -231,11 +231,12 @@ static void add(struct suite *s, const struct wmma *model, const char *mma, cons
 
 static void each_space(struct suite *s, struct wmma *x, const char *mma)
 {
-	unsigned i = used;
+	static unsigned turn;
+	unsigned i = turn++;
 
 	for (unsigned sp = 0; sp < 4; sp++) {
-		x->c_col = (i + sp) & 1;
-		x->d_col = (i + sp) >> 1 & 1;
+		x->c_col = (i >> (sp & 1)) & 1;
+		x->d_col = (i >> (1 + (sp & 1))) & 1;
 		add(s, x, mma, sp == 0 ? ".global" : sp == 1 ? ".shared" : "", sp & 1, i & 4);
 	}
 }
