@@ -79,6 +79,9 @@ struct body {
 	const char *statement;
 	uint32_t line, col;
 	bool unified; /* [a].unified was read */
+
+	struct diag *errors; /* PTX_MAX_ERRORS of them once there is one */
+	uint32_t nerrors;
 };
 
 /* An operand as read, before the operation says what it means. */

@@ -68,10 +68,24 @@ static void free_body(struct body *b)
 		free(b->ranges[k].slots);
 	for (uint32_t k = 0; k < b->nlists; k++)
 		free(b->lists[k].items);
-	void *memory[] = {b->scope_parents, b->open,       b->registers, b->ranges,        b->slots,
-			  b->insts,         b->references, b->lists,     b->list_noreturn, b->operands};
+	void *memory[] = {b->scope_parents, b->open,  b->registers,     b->ranges,   b->slots, b->insts,
+			  b->references,    b->lists, b->list_noreturn, b->operands, b->errors};
 	for (size_t k = 0; k < sizeof(memory) / sizeof(memory[0]); k++)
 		free(memory[k]);
+}
+
+/* All that was wrong, the first also as f->error. */
+static void keep_errors(struct body *b)
+{
+	struct ptx_func *f = b->p.f;
+	uint32_t n = b->nerrors ? b->nerrors : 1;
+	if (b->nerrors)
+		f->error = b->errors[0];
+	f->errors = arena_array(&b->p.m->arena, n, sizeof(*f->errors));
+	if (!f->errors)
+		return;
+	memcpy(f->errors, b->nerrors ? b->errors : &f->error, n * sizeof(*f->errors));
+	f->nerrors = n;
 }
 
 static int build_body(struct ptx_module *m, struct ptx_func *f)
@@ -92,7 +106,9 @@ static int build_body(struct ptx_module *m, struct ptx_func *f)
 	if (!rc)
 		rc = ptx_func_verify(m, f, &f->error);
 #endif
-	if (rc && f->error.code)
+	if (rc && b.nerrors)
+		rc = b.errors[0].code;
+	else if (rc && f->error.code)
 		rc = f->error.code;
 	f->first_symbol = nsymbols;
 	f->nsymbols = rc ? 0 : m->nsymbols - nsymbols;
@@ -102,8 +118,27 @@ static int build_body(struct ptx_module *m, struct ptx_func *f)
 	if (rc)
 		m->nsymbols = nsymbols; /* its variables would only be in the way */
 	f->state = rc ? PTX_FAILED : PTX_BUILT;
+	if (rc)
+		keep_errors(&b);
 	free_body(&b);
 	return rc;
+}
+
+uint32_t ptx_module_check(struct ptx_module *m)
+{
+	struct module_state *ms = module_state(m);
+	for (uint32_t k = 0; k < m->nfuncs && m->nerrors < PTX_MAX_ERRORS; k++) {
+		struct ptx_func *f = m->funcs[k];
+		if (f->is_decl || ms->checked)
+			continue;
+		if (f->state == PTX_UNBUILT)
+			build_body(m, f);
+		for (uint32_t e = 0; e < f->nerrors && m->nerrors < PTX_MAX_ERRORS; e++)
+			if (!module_add_error(m, &f->errors[e]))
+				return m->nerrors;
+	}
+	ms->checked = true;
+	return m->nerrors;
 }
 
 /* What a function refers to outside itself. */

@@ -25,6 +25,7 @@
 #include "base/diag.h"
 
 #define PTX_NONE UINT32_MAX
+enum { PTX_MAX_ERRORS = 20 }; /* that are kept, of a module and of a body; more wouldn't be read */
 
 enum ptx_type {
 	PTX_TYPE_NONE,
@@ -269,6 +270,8 @@ struct ptx_func {
 	bool linked; /* shared memory and callees are complete */
 	enum { PTX_UNBUILT, PTX_BUILT, PTX_FAILED } state;
 	struct diag error; /* why it can't be translated: "file:line:col", reason, with caret text in hint */
+	uint32_t nerrors;  /* of its own body, the first of which is `error`; at most PTX_MAX_ERRORS */
+	struct diag *errors;
 	uint32_t ninsts, nblocks, nvalues, nslots;
 	struct ptx_inst *insts;
 	struct ptx_block *blocks; /* [0] is the entry */
@@ -326,6 +329,7 @@ struct ptx_module {
 	struct ptx_loc *locs;
 	const char **files;	/* by .file number; NULL gaps */
 	uint32_t nerrors;	/* of parsing; also nerrors diags below */
+	uint32_t nown_errors;	/* the first of them that ptx_module_parse found; the others are of bodies */
 	struct diag *errors;
 };
 
@@ -333,6 +337,9 @@ struct ptx_module {
  * could be made of the text (then *d says why); a module with nerrors > 0 is returned otherwise, with all it understood. */
 struct ptx_module *ptx_module_parse(const char *text, size_t bytes, const char *name, struct diag *d);
 void ptx_module_free(struct ptx_module *m);
+/* Parses all bodies and adds their errors to m->errors, as far as there is room; returns m->nerrors. For callers that
+ * want to know now what they would otherwise learn when a function is asked for. */
+uint32_t ptx_module_check(struct ptx_module *m);
 struct ptx_func *ptx_func_find(struct ptx_module *m, const char *name);
 struct ptx_symbol *ptx_symbol_find(struct ptx_module *m, const char *name); /* module scope */
 

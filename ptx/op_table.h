@@ -81,6 +81,11 @@ extern const struct ptx_op_row ptx_op_rows[PTX_NOPS];
 bool ptx_opcode_decode(const char *text, size_t n, struct ptx_inst *fields, char *detail, size_t detail_bytes,
 		       const char **at);
 
+/* targets.c: whether a module for sm_<sm><suffix> may use the opcode; else `detail` says what it needs. */
+bool ptx_target_fits(const struct ptx_inst *i, unsigned sm, char suffix, char *detail, size_t detail_bytes);
+/* legacy.c: completes the fields of an opcode from a text of ISA 1.x or for sm_1x. */
+void ptx_legacy_defaults(struct ptx_inst *i, unsigned version, unsigned sm);
+
 enum ptx_type ptx_type_parse(const char *s, size_t n); /* PTX_TYPE_NONE when it is no type */
 
 /* signature.c: how operands relate to the letters of a row. */

@@ -30,10 +30,18 @@ static const struct ptx_inst *decode_new(struct parser *p, const char *text, uin
 	char detail[256];
 	const char *at;
 	if (!ptx_opcode_decode(text, n, &fields, detail, sizeof(detail), &at)) {
-		parser_fail(p, CUTRACE_ENOTSUP, at, "%s", detail);
+		/* What nobody here knows may be of a later ISA; what is known and put together wrongly is broken. */
+		parser_fail(p, strncmp(detail, "unknown", 7) ? CUTRACE_EFORMAT : CUTRACE_ENOTSUP, at, "%s",
+			    detail);
 		return NULL;
 	}
 	fields.mods = arena_strndup(&p->m->arena, text, n);
+	if (fields.mods && p->m->target &&
+	    !ptx_target_fits(&fields, p->m->target, p->m->target_suffix, detail, sizeof(detail))) {
+		parser_fail(p, CUTRACE_EFORMAT, at, "%s", detail);
+		return NULL;
+	}
+	ptx_legacy_defaults(&fields, p->m->version, p->m->target);
 	kept = arena_zalloc(&p->m->arena, sizeof(*kept));
 	if (!fields.mods || !kept || (c->used * 2 >= c->capacity && grow(c))) {
 		parser_out_of_memory(p);

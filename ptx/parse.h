@@ -14,7 +14,6 @@
 
 /* Bounds on what a text may ask for; each is far above what compilers emit. */
 enum {
-	PTX_MAX_ERRORS = 64,
 	PTX_MAX_OPERANDS = 512,
 	PTX_MAX_DEPTH = 1024,        /* nested scopes */
 	PTX_MAX_REGISTERS = 1 << 24, /* of one name: %r<n> */
@@ -47,6 +46,7 @@ struct module_state {
 	uint32_t ndebug_strings, debug_strings_capacity;
 	struct effects *effects; /* by function, once one is analysed (access.c) */
 	uint64_t init_bytes;     /* of all initialisers so far */
+	bool checked;            /* ptx_module_check has seen all bodies */
 };
 
 static inline struct module_state *module_state(struct ptx_module *m)
@@ -75,6 +75,9 @@ struct declaration {
 	uint64_t count; /* elements, vector lanes included */
 	uint64_t bytes;
 };
+
+/* parse_module.c: keeps an error when there is room; false when memory ran out. */
+bool module_add_error(struct ptx_module *m, const struct diag *d);
 
 /* Where a parser reports and what it reads. */
 struct parser {

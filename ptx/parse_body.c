@@ -14,7 +14,44 @@ int body_fail(struct body *b, const char *at, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return parser_fail(&b->p, CUTRACE_ENOTSUP, at, "%s", text);
+	return parser_fail(&b->p, CUTRACE_EFORMAT, at, "%s", text);
+}
+
+/* Keeps the error that was just reported. An unknown name is reported where it is met first. 0, or an error with which
+ * reading can't go on. */
+static int keep_error(struct body *b)
+{
+	const struct diag *d = b->p.error;
+	if (d->code == CUTRACE_ENOMEM)
+		return d->code;
+	if (!b->errors && !(b->errors = malloc(PTX_MAX_ERRORS * sizeof(*b->errors))))
+		return parser_out_of_memory(&b->p);
+	for (uint32_t k = 0; k < b->nerrors; k++)
+		if (!strncmp(d->what, "unknown ", 8) && !strcmp(d->what, b->errors[k].what))
+			return 0;
+	b->errors[b->nerrors++] = *d;
+	return b->nerrors == PTX_MAX_ERRORS ? d->code : 0;
+}
+
+/* To behind the statement that wasn't understood. A line that ended before its ';' is over when the next one has begun. */
+static int recover(struct body *b, const char *start, uint32_t line)
+{
+	struct lexer *lx = &b->p.lx;
+	int rc = keep_error(b);
+	if (rc)
+		return rc;
+	if (lx->p == start)
+		lx->p++;
+	else if (lx->line > line && lex_class[lex_peek(lx)] & (LEX_START | LEX_OPCODE))
+		return 0;
+	for (int c; (c = lex_peek(lx), lx->p < lx->end) && c != '}' && c != ';'; lx->p++)
+		if (c == '{' && !lex_skip_braces(lx))
+			lx->p = lx->end;
+		else if (c == '{')
+			lx->p--;
+	if (lx->p < lx->end && *lx->p == ';')
+		lx->p++;
+	return 0;
 }
 
 static int open_scope(struct body *b)
@@ -92,6 +129,13 @@ static int skip_pragma(struct body *b)
 	return parser_expect(&b->p, ';');
 }
 
+static int skip_statement(struct body *b)
+{
+	while (lex_peek(&b->p.lx) != ';' && b->p.lx.p < b->p.lx.end)
+		b->p.lx.p++;
+	return parser_expect(&b->p, ';');
+}
+
 static int parse_body_directive(struct body *b)
 {
 	struct lex_name w;
@@ -109,6 +153,8 @@ static int parse_body_directive(struct body *b)
 		if (!lex_directive(&b->p.lx, &w))
 			return body_fail(b, b->p.lx.p, "expected a variable");
 	}
+	if (lex_is(&w, "param") && b->p.f->is_entry && b->p.m->version < 14)
+		return skip_statement(b); /* the kernel's own, see parse_func.c */
 	for (size_t i = 0; i < sizeof(variable_spaces) / sizeof(variable_spaces[0]); i++)
 		if (lex_is(&w, variable_spaces[i].word))
 			return parse_variables(&b->p, variable_spaces[i].space, linkage, b->func_index,
@@ -201,11 +247,18 @@ static int resolve_references(struct body *b)
 	for (uint32_t i = 0; i < b->nreferences; i++) {
 		struct body_reference *r = &b->references[i];
 		const struct label *l = resolve(b, r);
-		if (!l)
-			return body_fail(b, r->name.s, "unknown label '%.*s'", (int)r->name.n, r->name.s);
-		if (l->is_list != (r->kind == REFERENCE_TABLE))
-			return body_fail(b, r->name.s, "'%.*s' is not a %s", (int)r->name.n, r->name.s,
-					 l->is_list ? "place in the code" : "list of targets or a prototype");
+		if (!l || l->is_list != (r->kind == REFERENCE_TABLE)) {
+			if (!l)
+				body_fail(b, r->name.s, "unknown label '%.*s'", (int)r->name.n, r->name.s);
+			else
+				body_fail(b, r->name.s, "'%.*s' is not a %s", (int)r->name.n, r->name.s,
+					  l->is_list ? "place in the code"
+						     : "list of targets or a prototype");
+			int rc = keep_error(b);
+			if (rc)
+				return rc;
+			continue;
+		}
 		if (r->kind == REFERENCE_TARGET)
 			b->insts[r->inst].target = l->inst;
 		else if (r->kind == REFERENCE_TABLE)
@@ -268,11 +321,15 @@ static int finish(struct body *b)
 int parse_body(struct body *b)
 {
 	int c, rc = 0;
-	while (!rc && (c = lex_peek(&b->p.lx), b->p.lx.p < b->p.lx.end))
-		rc = parse_statement(b, c);
-	if (!rc && b->depth)
-		rc = body_fail(b, b->p.lx.p, "a scope is not closed");
+	while (!rc && (c = lex_peek(&b->p.lx), b->p.lx.p < b->p.lx.end)) {
+		const char *start = b->p.lx.p;
+		uint32_t line = b->p.lx.line;
+		if (parse_statement(b, c))
+			rc = recover(b, start, line);
+	}
+	if (!rc && b->depth && body_fail(b, b->p.lx.p, "a scope is not closed"))
+		rc = keep_error(b);
 	if (rc || (rc = finish(b)) || (rc = resolve_references(b)))
 		return rc;
-	return check_tables(b);
+	return b->nerrors ? b->errors[0].code : check_tables(b);
 }

@@ -9,7 +9,44 @@
 
 enum { MAX_PARAMS = 4096 };
 
-static int parse_param(struct parser *p, bool is_entry, struct ptx_param *out, uint64_t *bytes)
+/* A list of parameters while it grows. */
+struct param_list {
+	struct ptx_param *items;
+	uint32_t n, capacity;
+	uint64_t bytes;
+};
+
+static int add_param(struct parser *p, struct param_list *l, const struct declaration *d, bool is_reg)
+{
+	if (l->n == MAX_PARAMS)
+		return parser_fail(p, CUTRACE_ENOTSUP, d->at, "more than %d parameters", MAX_PARAMS);
+	if (l->n == l->capacity) {
+		uint32_t capacity = l->capacity ? l->capacity * 2 : 8;
+		struct ptx_param *grown = realloc(l->items, capacity * sizeof(*grown));
+		if (!grown)
+			return parser_out_of_memory(p);
+		l->items = grown;
+		l->capacity = capacity;
+	}
+	uint64_t offset = align_up(l->bytes, d->align);
+	if (offset + d->bytes > PTX_MAX_PARAM_BYTES)
+		return parser_fail(p, CUTRACE_ENOTSUP, d->at, "parameters take more than 1 MiB");
+	l->bytes = offset + d->bytes;
+	l->items[l->n++] = (struct ptx_param){
+		.type = d->type,
+		.ptr_space = d->ptr_space,
+		.align = d->align,
+		.size = (uint32_t)d->bytes,
+		.offset = (uint32_t)offset,
+		.count = (uint32_t)d->count,
+		.ptr_align = d->ptr_align,
+		.slot = is_reg ? 0 : PTX_NONE,
+		.name = arena_strndup(&p->m->arena, d->name.s, d->name.n),
+	};
+	return l->items[l->n - 1].name ? 0 : parser_out_of_memory(p);
+}
+
+static int parse_param(struct parser *p, bool is_entry, struct param_list *l)
 {
 	struct lex_name word;
 	struct declaration d;
@@ -29,58 +66,75 @@ static int parse_param(struct parser *p, bool is_entry, struct ptx_param *out, u
 	} else if ((rc = parse_declarator(p, &d))) {
 		return rc;
 	}
-	uint64_t offset = align_up(*bytes, d.align);
-	if (offset + d.bytes > PTX_MAX_PARAM_BYTES)
-		return parser_fail(p, CUTRACE_ENOTSUP, d.at, "parameters take more than 1 MiB");
-	*out = (struct ptx_param){
-		.type = d.type,
-		.ptr_space = d.ptr_space,
-		.align = d.align,
-		.size = (uint32_t)d.bytes,
-		.offset = (uint32_t)offset,
-		.count = (uint32_t)d.count,
-		.ptr_align = d.ptr_align,
-		.slot = is_reg ? 0 : PTX_NONE,
-		.name = arena_strndup(&p->m->arena, d.name.s, d.name.n),
-	};
-	*bytes = offset + d.bytes;
-	return out->name ? 0 : parser_out_of_memory(p);
+	return add_param(p, l, &d, is_reg);
+}
+
+static int keep_params(struct parser *p, struct param_list *l, struct ptx_param **params, uint32_t *n,
+		       uint32_t *bytes)
+{
+	*n = l->n;
+	*bytes = (uint32_t)l->bytes;
+	*params = arena_array(&p->m->arena, l->n, sizeof(**params));
+	if (l->n && !*params)
+		return parser_out_of_memory(p);
+	if (l->n)
+		memcpy(*params, l->items, l->n * sizeof(**params));
+	return 0;
 }
 
 int parse_params(struct parser *p, bool is_entry, struct ptx_param **params, uint32_t *n, uint32_t *bytes)
 {
-	struct ptx_param *list = NULL;
-	uint32_t count = 0, capacity = 0;
-	uint64_t size = 0;
+	struct param_list l = {0};
 	int rc = parser_expect(p, '(');
+	*params = NULL;
+	*n = *bytes = 0;
 	while (!rc && lex_peek(&p->lx) != ')') {
-		if (count == MAX_PARAMS) {
-			rc = parser_fail(p, CUTRACE_ENOTSUP, p->lx.p, "more than %d parameters", MAX_PARAMS);
-			break;
-		}
-		if (count == capacity) {
-			capacity = capacity ? capacity * 2 : 8;
-			struct ptx_param *grown = realloc(list, capacity * sizeof(*list));
-			if (!grown) {
-				rc = parser_out_of_memory(p);
-				break;
-			}
-			list = grown;
-		}
-		rc = parse_param(p, is_entry, &list[count++], &size);
+		rc = parse_param(p, is_entry, &l);
 		if (!lex_accept(&p->lx, ','))
 			break;
 	}
+	if (!rc && !(rc = parser_expect(p, ')')))
+		rc = keep_params(p, &l, params, n, bytes);
+	free(l.items);
+	return rc;
+}
+
+/* ".param .u32 a, b;" of a body before ISA 1.4 */
+static int parse_body_params(struct parser *p, struct param_list *l)
+{
+	struct declaration d;
+	int rc = parse_declaration_type(p, &d);
+	uint32_t align = d.align;
+	while (!rc) {
+		d.align = align;
+		if ((rc = parse_declarator(p, &d)) || (rc = add_param(p, l, &d, false)) ||
+		    !lex_accept(&p->lx, ','))
+			break;
+	}
+	return rc;
+}
+
+/* Before ISA 1.4 an entry declares its parameters in its body (ISA 11.2.1). */
+static int find_body_params(struct parser *p, struct ptx_func *f)
+{
+	struct parser inside = *p;
+	struct param_list l = {0};
+	struct lex_name word;
+	int c, rc = 0;
+	lex_init(&inside.lx, p->m->text + f->body_begin, p->m->text + f->body_end, f->body_line);
+	bool begins = true; /* a statement: the .param of "ld.param" declares nothing */
+	while (!rc && (c = lex_peek(&inside.lx), inside.lx.p < inside.lx.end)) {
+		if (begins && c == '.' && lex_directive(&inside.lx, &word) && lex_is(&word, "param"))
+			rc = parse_body_params(&inside, &l);
+		else if (c == '{')
+			inside.lx.p = lex_skip_braces(&inside.lx) ? inside.lx.p : inside.lx.end;
+		else
+			inside.lx.p++;
+		begins = c == ';' || c == ':' || c == '{';
+	}
 	if (!rc)
-		rc = parser_expect(p, ')');
-	*params = rc ? NULL : arena_array(&p->m->arena, count, sizeof(*list));
-	if (!rc && count && !*params)
-		rc = parser_out_of_memory(p);
-	if (!rc && count)
-		memcpy(*params, list, count * sizeof(*list));
-	*n = rc ? 0 : count;
-	*bytes = (uint32_t)size;
-	free(list);
+		rc = keep_params(p, &l, &f->params, &f->nparams, &f->param_bytes);
+	free(l.items);
 	return rc;
 }
 
@@ -235,5 +289,7 @@ int parse_function(struct parser *p, bool is_entry, enum ptx_linkage linkage)
 		rc = parse_directive(p, &f, &word);
 	if (!rc)
 		rc = find_body(p, &f);
+	if (!rc && is_entry && !f.is_decl && p->m->version < 14 && !f.nparams)
+		rc = find_body_params(p, &f);
 	return rc ? rc : keep_func(p, &name, &f);
 }

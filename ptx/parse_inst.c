@@ -15,6 +15,20 @@ int add_reference(struct body *b, const struct body_reference *r)
 	return 0;
 }
 
+/* "ld.const[2].f32": the number of the bank (ISA 5.1.3.1) changes nothing. */
+static bool skip_bank(struct lexer *lx)
+{
+	const char *p = lx->p;
+	if (*p != '[' || lx->end - p < 4)
+		return false;
+	for (p++; lex_class[(uint8_t)*p] & LEX_DIGIT; p++)
+		;
+	if (p[0] != ']' || p[1] != '.')
+		return false;
+	lx->p = p + 1;
+	return true;
+}
+
 /* "ld .global .u32": blanks between the parts are legal and rare. */
 static const struct ptx_inst *spaced_opcode(struct body *b, const char *start)
 {
@@ -28,6 +42,7 @@ static const struct ptx_inst *spaced_opcode(struct body *b, const char *start)
 			return NULL;
 		}
 		text[n++] = *lx->p++;
+		skip_bank(lx);
 	}
 	char *copy = arena_strndup(&b->p.m->arena, text, n);
 	if (!copy) {
@@ -47,7 +62,7 @@ static const struct ptx_inst *read_opcode(struct body *b)
 		p++;
 	}
 	lx->p = p;
-	if (lex_peek(lx) == '.')
+	if (lex_peek(lx) == '.' || (*lx->p == '[' && skip_bank(lx)))
 		return spaced_opcode(b, start);
 	return opcode_lookup(&b->p, start, (uint32_t)(p - start), h);
 }
@@ -182,6 +197,8 @@ static int check_bounds(struct body *b, const struct ptx_inst *i, const struct o
 		size = b->p.m->symbols[t->o.index]->size;
 	else
 		return 0;
+	if (t->o.kind == PTX_OPND_PARAM && !t->o.index && f->nparams && !f->params[f->nparams - 1].size)
+		return 0; /* values[]: as long as the caller made it (ISA 11.2.2) */
 	if (element && t->o.imm % element)
 		return body_fail(b, t->at, "%llu bytes at offset %lld are not aligned",
 				 (unsigned long long)element, (long long)t->o.imm);

@@ -31,14 +31,18 @@ static int parse_target(struct parser *p)
 	do {
 		if (!lex_name(&p->lx, &w))
 			return parser_fail(p, CUTRACE_EFORMAT, p->lx.p, "expected a target such as sm_80");
-		if (w.n > 3 && !memcmp(w.s, "sm_", 3)) {
-			uint32_t sm = 0, i = 3;
+		bool synonym = w.n > 8 && !memcmp(w.s, "compute_", 8); /* ISA 11.1.2, Notes */
+		if ((w.n > 3 && !memcmp(w.s, "sm_", 3)) || synonym) {
+			uint32_t sm = 0, i = synonym ? 8 : 3;
 			for (; i < w.n && lex_class[(uint8_t)w.s[i]] & LEX_DIGIT && sm < 10000; i++)
 				sm = sm * 10 + (uint32_t)(w.s[i] - '0');
 			p->m->target = (uint16_t)sm;
 			p->m->target_suffix = i < w.n ? w.s[i] : 0;
 		} else if (lex_is(&w, "debug")) {
 			p->m->debug = true;
+		} else if (!lex_is(&w, "texmode_unified") && !lex_is(&w, "texmode_independent") &&
+			   !lex_is(&w, "map_f64_to_f32")) {
+			return parser_fail(p, CUTRACE_EFORMAT, w.s, "unknown target '%.*s'", (int)w.n, w.s);
 		}
 	} while (lex_accept(&p->lx, ','));
 	return 0;
@@ -164,17 +168,16 @@ static int parse_directive(struct parser *p)
 	return parse_with_linkage(p, &w);
 }
 
-static int keep_error(struct parser *p, const struct diag *d)
+bool module_add_error(struct ptx_module *m, const struct diag *d)
 {
-	struct ptx_module *m = p->m;
 	if (m->nerrors == PTX_MAX_ERRORS)
-		return 0;
+		return true;
 	if (!m->errors)
 		m->errors = arena_array(&m->arena, PTX_MAX_ERRORS, sizeof(*m->errors));
 	if (!m->errors)
-		return CUTRACE_ENOMEM;
+		return false;
 	m->errors[m->nerrors++] = *d;
-	return 0;
+	return true;
 }
 
 /* To behind the statement that wasn't understood: ';' or a whole body. */
@@ -214,7 +217,7 @@ static int parse_text(struct parser *p)
 				   ? &error
 				   : NULL; /* reporting costs time: no more than are kept */
 		int rc = parse_directive(p);
-		if (rc == CUTRACE_ENOMEM || (rc && keep_error(p, &error)))
+		if (rc == CUTRACE_ENOMEM || (rc && !module_add_error(p->m, &error)))
 			return CUTRACE_ENOMEM;
 		if (rc)
 			recover(p, start);
@@ -229,7 +232,7 @@ static int check_version(struct parser *p)
 		return 0;
 	p->error = &error;
 	parser_fail(p, CUTRACE_EFORMAT, p->m->text, "a PTX module begins with .version");
-	return keep_error(p, &error);
+	return module_add_error(p->m, &error) ? 0 : CUTRACE_ENOMEM;
 }
 
 static bool is_nothing(const struct ptx_module *m)
@@ -276,6 +279,7 @@ struct ptx_module *ptx_module_parse(const char *text, size_t bytes, const char *
 		ptx_module_free(m);
 		return NULL;
 	}
+	m->nown_errors = m->nerrors;
 	if (is_nothing(m)) {
 		if (d && m->nerrors)
 			*d = m->errors[0];

@@ -61,6 +61,8 @@ static CUresult compile_locked(struct function *f)
 	f->dev = NULL;
 	snprintf(subject, sizeof(subject), "kernel %.400s can't be translated", f->ptx->name);
 	say_diag_of(subject, &d);
+	for (uint32_t k = 1; k < f->ptx->nerrors; k++)
+		say_diag(&f->ptx->errors[k]);
 	return f->failed =
 		       e == CUTRACE_ENOTSUP || e == CUTRACE_ENOMEM ? result_of(e) : CUDA_ERROR_INVALID_PTX;
 }

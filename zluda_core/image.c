@@ -60,6 +60,21 @@ static void say_newer(const struct ptx_module *m, const struct gpu *gpu)
 	    m->name, m->target, cc / 10, cc % 10);
 }
 
+/* True when one of them makes the text invalid; what is only not supported waits until its kernel is asked for. */
+static bool report_errors(const struct ptx_module *m, struct jit *jit)
+{
+	bool invalid = false;
+
+	for (uint32_t i = 0; i < m->nerrors; i++) {
+		jit_diag(jit, &m->errors[i]);
+		invalid |= m->errors[i].code != CUTRACE_ENOTSUP || i < m->nown_errors;
+	}
+	if (m->nerrors == PTX_MAX_ERRORS)
+		jit_log(jit, true, "%s: there may be more errors: only %u are reported\n", m->name,
+			m->nerrors);
+	return invalid;
+}
+
 static CUresult parse_text(const char *text, size_t bytes, const char *name, struct gpu *gpu, struct jit *jit,
 			   struct ptx_module **out)
 {
@@ -73,9 +88,10 @@ static CUresult parse_text(const char *text, size_t bytes, const char *name, str
 		jit_diag(jit, &d);
 		return d.code == CUTRACE_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_PTX;
 	}
-	if (m->nerrors) {
-		for (uint32_t i = 0; i < m->nerrors; i++)
-			jit_diag(jit, &m->errors[i]);
+	/* Bodies are read when their kernels are asked for; a program that gives a log wants to know now. */
+	if (jit->error && jit->error_size)
+		ptx_module_check(m);
+	if (m->nerrors && report_errors(m, jit)) {
 		ptx_module_free(m);
 		return CUDA_ERROR_INVALID_PTX;
 	}

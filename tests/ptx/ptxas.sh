@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptxas.sh EXCEPTIONS EMITTER... -- FILE...: the toolkit's ptxas must accept our test PTX.
+# ptxas.sh EXCEPTIONS EMITTER... -- FILE|DIR...: the toolkit's ptxas must accept our test PTX.
 #
 # An EMITTER is a test program that writes modules with `--emit DIR`. EXCEPTIONS names what ptxas refuses and why we keep
 # it: lines "text of the offending line | message", as parts. Only text is judged: nothing is generated (-arch compute_XX).
@@ -27,7 +27,7 @@ grep -v '^#' "$exceptions" >"$dir/exceptions" || true
 
 # The architecture a module is for; ptxas begins at 75.
 architecture() {
-	sm=$(sed -n 's/^\.target *sm_\([0-9]*[af]*\).*/\1/p' "$1" | head -n 1)
+	sm=$(sed -n 's/^[[:space:]]*\.target *sm_\([0-9]*[af]*\).*/\1/p' "$1" | head -n 1)
 	case $sm in
 	? | [1-6]? | 7[0-4]) echo compute_75 ;;
 	*) echo "compute_$sm" ;;
@@ -35,6 +35,14 @@ architecture() {
 }
 
 failures=0 modules=0 excused=0
+for arg; do # a folder stands for its modules
+	shift
+	if [ -d "$arg" ]; then
+		set -- "$@" "$arg"/*.ptx
+	else
+		set -- "$@" "$arg"
+	fi
+done
 for file in "$dir"/*/*.ptx "$@"; do
 	[ -e "$file" ] || continue
 	modules=$((modules + 1))

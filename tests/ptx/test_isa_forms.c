@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every form of isa_forms.txt parses, builds and verifies, and every operation
- * of ops.def occurs in it. `test_ptx_isa_forms --emit DIR` writes the modules
+ * Every form of isa_forms.txt and every module of modules/ parses, builds and
+ * verifies, and every operation of ops.def occurs in a form. `test_ptx_isa_forms --emit DIR` writes the modules
  * for another assembler to judge (ptxas.sh). */
 #include "fixture.h"
 #include "isa_forms.h"
+
+#include <glob.h>
 
 #include "ptx/op_table.h"
 
@@ -56,6 +58,35 @@ static void all_operations(void **state)
 	assert_int_equal(missing, 0);
 }
 
+/* Directives and old dialects: whole modules in modules/. */
+static void all_modules(void **state)
+{
+	(void)state;
+	glob_t found;
+	unsigned failures = 0;
+	assert_int_equal(glob(PTX_TEST_DIR "/modules/*.ptx", 0, NULL, &found), 0);
+	for (size_t k = 0; k < found.gl_pathc; k++) {
+		size_t bytes = 0;
+		struct diag d = DIAG_INIT;
+		char *text = read_whole(found.gl_pathv[k], &bytes);
+		assert_non_null(text);
+		struct ptx_module *m = ptx_module_parse(text, bytes, strrchr(found.gl_pathv[k], '/') + 1, &d);
+		free(text);
+		assert_non_null(m);
+		ptx_module_check(m);
+		for (uint32_t e = 0; e < m->nerrors; e++)
+			print_error("%s: %s\n%s\n", m->errors[e].where, m->errors[e].what, m->errors[e].hint);
+		failures += m->nerrors;
+		for (uint32_t f = 0; f < m->nfuncs && !m->nerrors; f++)
+			failures += !m->funcs[f]->is_decl && ptx_func_verify(m, m->funcs[f], &d);
+		assert_true(m->nfuncs > 0);
+		ptx_module_free(m);
+	}
+	assert_true(found.gl_pathc > 10);
+	globfree(&found);
+	assert_int_equal(failures, 0);
+}
+
 /* The file name of a target: "sm_75, texmode_independent" has no place there. */
 static int emit(const char *folder)
 {
@@ -78,6 +109,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_forms),
 		cmocka_unit_test(all_operations),
+		cmocka_unit_test(all_modules),
 	};
 	if (isa_table_read(&table, PTX_TEST_DIR "/isa_forms.txt")) {
 		print_error("isa_forms.txt: %s\n", table.error);

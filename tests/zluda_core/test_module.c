@@ -188,6 +188,46 @@ static void logs(void **state)
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&m, good, 1, NULL, NULL));
 }
 
+/* A program that gives a log is told all that is wrong in all kernels when it loads; any other, when it asks for the
+ * kernel. */
+static void many_errors(void **state)
+{
+	static const char broken[] = PTX_HEAD PTX_FILL ".visible .entry a()\n{\n\t.reg .b32 r<3>;\n\tadd.s32 "
+						       "r0, r1;\n\tadd.s32 r0, r1, x;\n\tret;\n}\n"
+						       ".visible .entry b()\n{\n\tbra NOWHERE;\n}\n";
+	static const char *const said[] = {"'add.s32' has too few operands", "unknown name 'x'",
+					   "unknown label 'NOWHERE'",
+					   "\tadd.s32 r0, r1, x;\n\t                ^"};
+	char error[2048] = "";
+	CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	void *values[] = {error, (void *)sizeof(error)};
+	CUfunction f;
+	CUlinkState link;
+	CUmodule m;
+	void *image;
+
+	(void)state;
+	FAILS(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&m, broken, 2, names, values));
+	for (size_t k = 0; k < sizeof(said) / sizeof(said[0]); k++)
+		assert_non_null(strstr(error, said[k]));
+	memset(error, 0, sizeof(error));
+	values[1] = (void *)sizeof(error);
+	OK(cuLinkCreate(2, names, values, &link));
+	CUresult added = cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)broken, sizeof(broken), "many.ptx", 0,
+				       NULL, NULL);
+	assert_true(added == CUDA_ERROR_INVALID_PTX ||
+		    cuLinkComplete(link, &image, NULL) == CUDA_ERROR_INVALID_PTX);
+	OK(cuLinkDestroy(link));
+	assert_non_null(strstr(error, "many.ptx:"));
+	for (size_t k = 0; k < sizeof(said) / sizeof(said[0]); k++)
+		assert_non_null(strstr(error, said[k]));
+	OK(cuModuleLoadData(&m, broken));
+	OK(cuModuleGetFunction(&f, m, "fill"));
+	FAILS(CUDA_ERROR_INVALID_PTX, cuModuleGetFunction(&f, m, "a"));
+	FAILS(CUDA_ERROR_INVALID_PTX, cuModuleGetFunction(&f, m, "b"));
+	OK(cuModuleUnload(m));
+}
+
 static void one_bad_kernel(void **state)
 {
 	CUfunction f;
@@ -364,17 +404,12 @@ static void unsupported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_CONTEXT(globals),
-		WITH_CONTEXT(functions),
-		WITH_CONTEXT(libraries),
-		WITH_CONTEXT(library_in_two_contexts),
-		WITH_CONTEXT(logs),
-		WITH_CONTEXT(one_bad_kernel),
-		WITH_CONTEXT(each_bad_kernel_once),
-		WITH_CONTEXT(not_code),
-		WITH_CONTEXT(from_file),
-		WITH_CONTEXT(unsupported),
-		WITH_CONTEXT(library_and_context_end),
+		WITH_CONTEXT(globals),        WITH_CONTEXT(functions),
+		WITH_CONTEXT(libraries),      WITH_CONTEXT(library_in_two_contexts),
+		WITH_CONTEXT(logs),           WITH_CONTEXT(many_errors),
+		WITH_CONTEXT(one_bad_kernel), WITH_CONTEXT(each_bad_kernel_once),
+		WITH_CONTEXT(not_code),       WITH_CONTEXT(from_file),
+		WITH_CONTEXT(unsupported),    WITH_CONTEXT(library_and_context_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

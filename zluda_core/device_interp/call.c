@@ -294,10 +294,10 @@ int emit_call(struct decode *c, const struct exec_row *row)
 		return refuse(c, "out of memory");
 	call->name = callee ? callee->name : "(indirect)";
 	if (callee && callee->is_decl && !(fn = builtin_find(callee)))
-		return refuse(c,
-			      "call of %s, which is not defined in this module and is no function of the "
-			      "device as declared",
-			      callee->name);
+		return refuse_function(c, callee);
+	if (callee && callee->nparams && !callee->params[callee->nparams - 1].size)
+		return refuse(c, "parameters of any length, as %s of %s, are not executed",
+			      callee->params[callee->nparams - 1].name, callee->name);
 	if (!callee && (rc = source(c, &in->src[0], 64, false, &call->address)))
 		return rc;
 	rc = call_operands(c, call, callee, callee ? 0 : 1);

@@ -36,8 +36,10 @@ int refuse(struct decode *c, const char *fmt, ...)
 	va_end(ap);
 	snprintf(where, sizeof(where), "%s:%u:%u", c->module->ptx->name, c->in ? c->in->line : c->func->line,
 		 c->in ? c->in->col : 1);
-	return diag_set(c->diag, CUTRACE_ENOTSUP, where, "%s%s%s", c->in ? c->in->mods : "",
-			c->in ? ": " : "", why);
+	diag_set(c->diag, CUTRACE_ENOTSUP, where, "%s%s%s", c->in ? c->in->mods : "", c->in ? ": " : "", why);
+	if (c->in && c->diag)
+		ptx_line_text(c->module->ptx, c->in->line, c->diag->hint, sizeof(c->diag->hint));
+	return CUTRACE_ENOTSUP;
 }
 
 struct xinst *emit(struct decode *c, exec_fn fn)
@@ -492,7 +494,7 @@ static int decode_inst(struct decode *c)
 
 	c->temps = 0;
 	if (!row)
-		return refuse(c, "the interpreter doesn't execute this instruction");
+		return refuse_instruction(c);
 	if (!in->guarded || in->op == PTX_OP_BRA)
 		return emit_body(c, row);
 	int rc = source(c, &guard, 1, false, &pred);

@@ -85,7 +85,7 @@ struct exec_set {
 DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
 extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_matrix_move, exec_mbarrier,
-	exec_stack, exec_video, exec_not_executed, exec_tex, exec_tex_query, exec_tex_surface;
+	exec_stack, exec_video, exec_tex, exec_tex_query, exec_tex_surface;
 
 const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 
@@ -112,6 +112,9 @@ int dest_done(struct decode *c, const struct dest *d);
 uint32_t constant(struct decode *c, uint64_t lo, uint64_t hi, unsigned bits);
 int emit_signature(struct decode *c, const struct exec_row *row);
 int refuse(struct decode *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* unsupported.c: an instruction that no table executes, a function that is nowhere defined. */
+int refuse_instruction(struct decode *c);
+int refuse_function(struct decode *c, const struct ptx_func *callee);
 unsigned operand_bits(const struct decode *c, const struct ptx_operand *o);
 /* Address operand: cell of 64-bit addresses in `space` and a byte offset. */
 int address(struct decode *c, const struct ptx_operand *o, int64_t offset, enum ptx_space *space,

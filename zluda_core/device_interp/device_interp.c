@@ -508,11 +508,14 @@ static void interp_module_unload(struct device *device, struct dev_module *m)
 
 static int check_kernel(const struct dev_module *m, const struct ptx_func *f, struct diag *d)
 {
+	char where[256];
+
+	snprintf(where, sizeof(where), "%.200s:%u:1", m->ptx->name, f->line);
 	if (m->ptx->address_size == 32)
-		return diag_set(d, CUTRACE_ENOTSUP, m->ptx->name,
-				"kernel %s: 32-bit addresses are not executed", f->name);
+		return diag_set(d, CUTRACE_ENOTSUP, where, "kernel %s: 32-bit addresses are not executed",
+				f->name);
 	if (f->cluster[0] > 1 || f->cluster[1] > 1 || f->cluster[2] > 1)
-		return diag_set(d, CUTRACE_ENOTSUP, m->ptx->name,
+		return diag_set(d, CUTRACE_ENOTSUP, where,
 				"kernel %s: clusters of %ux%ux%u blocks are not executed", f->name,
 				f->cluster[0], f->cluster[1], f->cluster[2]);
 	return 0;
