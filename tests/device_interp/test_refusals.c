@@ -14,14 +14,14 @@ static const struct {
 	 "wgmma.fence.sync.aligned: matrix operations of a warpgroup are not executed"},
 	{"sm_90a", "", "",
 	 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0,f1,f2,f3}, d0, d1, 1, 1, 1, 0, 0;",
-	 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16: matrix products of warpgroups (wgmma) are not "
+	 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16: matrix operations of a warpgroup are not "
 	 "executed"},
 	{"sm_100a", "", "", "tcgen05.wait::ld.sync.aligned;",
 	 "tcgen05.wait::ld.sync.aligned: matrix operations of the fifth generation's tensor cores are not "
 	 "executed"},
 	{"sm_100a", "", "", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [r1], 32;",
-	 "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32: tensor memory and tcgen05 operations are "
-	 "not executed"},
+	 "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32: matrix operations of the fifth "
+	 "generation's tensor cores are not executed"},
 	{"sm_90", "", "",
 	 "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [r1], [d1, {r2}], "
 	 "[r0];",
@@ -42,10 +42,6 @@ static const struct {
 	 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [r1], [d1], r2, [r3];",
 	 "bulk copies by the asynchronous proxy are not executed"},
 	{"sm_100", "", "", "st.bulk [d0], d1, 0;", "st.bulk: bulk stores are not executed"},
-	{"sm_80", ".global .texref tx;", "", "tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3}, [tx, {f0, f1}];",
-	 "gathers of four texels are not executed"},
-	{"sm_80", ".global .surfref sf;", "", "sured.b.add.1d.u32.trap [sf, {r1}], r0;",
-	 "reductions on surfaces are not executed"},
 	{"sm_90", "", ".reqnctapercluster 2, 1, 1", "ret;",
 	 "kernel wrong: clusters of 2x1x1 blocks are not executed"},
 	{"sm_80",

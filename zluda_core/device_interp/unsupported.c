@@ -25,15 +25,8 @@ static const struct {
 	{"st.bulk", "bulk stores are not executed"},
 	{"st.async", "this form of an asynchronous store is not executed"},
 	{"red.async", "this form of an asynchronous reduction is not executed"},
-	{"setmaxnreg", "moving registers between warps is not executed"},
 	{"tex", "this form of a texture read is not executed"},
-	{"tld4", "gathers of four texels are not executed"},
-	{"txq", "this query of a texture is not executed"},
-	{"istypep", "queries of the kind of an opaque handle are not executed"},
-	{"suld", "this form of a surface read is not executed"},
-	{"sust", "this form of a surface write is not executed"},
-	{"sured", "reductions on surfaces are not executed"},
-	{"suq", "this query of a surface is not executed"},
+	{"setmaxnreg", "moving registers between warps is not executed"},
 };
 
 /* By the beginning of the name: the device runtime (CUDA dynamic parallelism), and graphs that steer themselves. */
