@@ -284,6 +284,26 @@ int fatbin_choose_ptx_in(const struct fatbin *fb, unsigned container, unsigned c
 	return choose(fb, container, cc, index);
 }
 
+unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes, unsigned *left_out)
+{
+	unsigned n = 0, index;
+
+	*left_out = 0;
+	for (unsigned c = 0; c < fb->ncontainers; c++) {
+		int newer = choose(fb, c, cc, &index);
+
+		if (newer == 0)
+			indexes[n++] = index;
+		else if (newer > 0)
+			++*left_out;
+	}
+	if (!n && choose(fb, UINT32_MAX, cc, &index) >= 0) {
+		indexes[n++] = index;
+		*left_out = 0;
+	}
+	return n;
+}
+
 const char *fatbin_kind_name(unsigned kind)
 {
 	switch (kind) {

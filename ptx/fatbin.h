@@ -66,6 +66,12 @@ int fatbin_choose_ptx(const struct fatbin *fb, unsigned cc, unsigned *index);
 /* Likewise, among one container's entries. */
 int fatbin_choose_ptx_in(const struct fatbin *fb, unsigned container, unsigned cc, unsigned *index);
 
+/* The entries that make up one module on a device of compute capability cc: one, or with relocatable device code one
+ * of each container, which are to be linked. A container whose PTX is for newer devices only (the device
+ * runtime that nvcc adds is for the newest) is left out when others serve this one: *left_out counts them. Writes
+ * at most one index for each container; returns how many, 0 without PTX. */
+unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes, unsigned *left_out);
+
 /* "ptx", "elf", "lto", "kind-N" into buf; for "ptx:80 elf:90a" lists */
 const char *fatbin_kind_name(unsigned kind);
 /* "ptx:80 elf:80 elf:90a": what is in it. Cut at bytes - 1. */

@@ -49,6 +49,12 @@ int link_out_of_memory(struct link *l)
 	return diag_set(new_error(l, CUTRACE_ENOMEM), CUTRACE_ENOMEM, "", "out of memory");
 }
 
+bool ptx_is_linked(const char *text, size_t bytes)
+{
+	size_t n = strlen(LINK_FIRST_LINE);
+	return bytes >= n && !memcmp(text, LINK_FIRST_LINE, n);
+}
+
 bool ptx_is_system_function(const char *name)
 {
 	static const char *const names[] = {"vprintf", "__assertfail", "malloc", "free",
@@ -70,10 +76,20 @@ static void keep_errors(struct link *l, const struct diag *errors, uint32_t n)
 	}
 }
 
+/* It stands in comments of the result. */
+static char *clean_name(struct link *l, const char *name)
+{
+	char *copy = arena_strdup(&l->arena, name ? name : "input");
+	for (char *p = copy; p && *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = '?';
+	return copy;
+}
+
 static int read_module(struct link *l, struct link_module *m, const struct ptx_link_input *in)
 {
 	struct diag d = DIAG_INIT;
-	m->name = arena_strdup(&l->arena, in->name ? in->name : "input");
+	m->name = clean_name(l, in->name);
 	if (!m->name)
 		return link_out_of_memory(l);
 	m->ptx = ptx_module_parse(in->text, in->bytes, m->name, &d);

@@ -34,6 +34,9 @@ struct ptx_linked {
 int ptx_link(const struct ptx_link_input *inputs, unsigned n, struct ptx_linked *out);
 void ptx_linked_free(struct ptx_linked *l);
 
+/* Whether a text is the linker's work, which says so in its first line. */
+bool ptx_is_linked(const char *text, size_t bytes);
+
 /* A function that the driver provides to kernels: declared, defined nowhere. */
 bool ptx_is_system_function(const char *name);
 

@@ -11,6 +11,8 @@
 #include "ptx/link.h"
 #include "ptx/names.h"
 
+#define LINK_FIRST_LINE "// Linked:"
+
 enum link_kind {
 	LINK_FUNC,
 	LINK_ENTRY,

@@ -129,8 +129,14 @@ static void put_type(struct writer *w, const struct link_symbol *s, uint32_t ali
 			lex_uint(&lx, &n);
 			continue;
 		}
-		if (lex_peek(&lx) == '(') /* .attribute(.managed) */
+		const char *to = lx.p;
+		if (lex_peek(&lx) == '(') { /* .attribute(.managed) */
 			while (lx.p < end && *lx.p++ != ')')
+				;
+			to = lx.p;
+		}
+		if (*lx.p == '[' && lx.p < end) /* .const[2] of ISA 1.x */
+			while (lx.p < end && *lx.p++ != ']')
 				;
 		bool is_type = ptx_type_parse(word.s, word.n) != PTX_TYPE_NONE || lex_is(&word, "v2") ||
 			       lex_is(&word, "v4");
@@ -138,7 +144,7 @@ static void put_type(struct writer *w, const struct link_symbol *s, uint32_t ali
 			putf(&w->t, ".align %u ", align);
 			put_align = true;
 		}
-		put(&w->t, from, (size_t)(lx.p - from));
+		put(&w->t, from, (size_t)(to - from));
 		puts_to(&w->t, " ");
 	}
 }
@@ -161,11 +167,12 @@ static void put_variable(struct writer *w, const struct link_module *m, const st
 	if (equals)
 		body.end = equals;
 	puts_to(&w->t, linkage_word(linkage));
-	if (is_opaque(s->var))
+	if (is_opaque(s->var)) {
 		put_piece(w, m, &s->head, false);
-	else
+		puts_to(&w->t, " ");
+	} else {
 		put_type(w, s, align);
-	puts_to(&w->t, " ");
+	}
 	put_piece(w, m, &body, false);
 	puts_to(&w->t, ";\n");
 }
@@ -247,7 +254,7 @@ static void put_header(struct writer *w)
 		if (m->target > newest->target || (m->target == newest->target && m->target_suffix))
 			newest = m;
 	}
-	puts_to(&w->t, "// Linked:");
+	puts_to(&w->t, LINK_FIRST_LINE);
 	for (unsigned k = 0; k < w->l->nmodules; k++)
 		putf(&w->t, " %.300s", w->l->modules[k].name);
 	putf(&w->t, "\n.version %u.%u\n.target sm_%u", version / 10, version % 10, newest->target);

@@ -180,31 +180,18 @@ static CUresult add_entry(struct image_texts *t, const struct fatbin_entry *e, c
 	return add_text(t, text, bytes, text, full);
 }
 
-/* The entry of each container that is to be linked: relocatable device code has one for each source file. A
- * container that can only serve newer devices (the device runtime that nvcc adds is for the newest) is left out
- * as long as others can serve this one: what would need it, fails to link. */
-static CUresult add_containers(struct image_texts *t, const struct fatbin *fb, unsigned cc, const char *name,
-			       struct jit *jit)
+static CUresult add_entries(struct image_texts *t, const struct fatbin *fb, unsigned cc, const char *name,
+			    struct jit *jit)
 {
-	CUresult r = CUDA_SUCCESS;
-	unsigned fitting = 0, last = 0, index;
+	unsigned *indexes = calloc(fb->ncontainers + 1, sizeof(*indexes)), n, left_out;
+	CUresult r = indexes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-	for (unsigned c = 0; c < fb->ncontainers; c++) {
-		if (fatbin_choose_ptx_in(fb, c, cc, &index))
-			continue;
-		fitting++;
-		last = c;
-	}
-	for (unsigned c = 0; c < fb->ncontainers && !r; c++) {
-		int found = fatbin_choose_ptx_in(fb, c, cc, &index);
-
-		if (found == 0 && fitting)
-			r = add_entry(t, &fb->entries[index], name, fitting == 1 && c == last, jit);
-		else
-			t->left_out += fitting && found != CUTRACE_ENOENT;
-	}
-	if (!fitting && !r && fatbin_choose_ptx(fb, cc, &index) >= 0)
-		r = add_entry(t, &fb->entries[index], name, true, jit);
+	n = indexes ? fatbin_link_set(fb, cc, indexes, &left_out) : 0;
+	for (unsigned i = 0; i < n && !r; i++)
+		r = add_entry(t, &fb->entries[indexes[i]], name, n == 1, jit);
+	if (n)
+		t->left_out += left_out;
+	free(indexes);
 	return r;
 }
 
@@ -224,7 +211,7 @@ static CUresult collect_fatbin(struct image_texts *t, const void *data, size_t b
 		fatbin_describe(&fb, list, sizeof(list));
 		r = no_ptx(name, list[0] ? list : "nothing at all", jit);
 	} else {
-		r = add_containers(t, &fb, cc, name, jit);
+		r = add_entries(t, &fb, cc, name, jit);
 	}
 	fatbin_close(&fb);
 	return r;

@@ -261,6 +261,12 @@ static const struct {
 	  HEAD ".extern .func h();\n.visible .entry k() { call h, (); ret; }\n"},
 	 {".weak .func h();", ".alias h, g;"},
 	 {".extern"}},
+	/* constant banks of ISA 1.x; managed variables */
+	{{HEAD ".visible .const[2] .align 8 .u32 c[2] = {1, 2};\n"
+	       ".visible .global .attribute(.managed) .align 4 .u32 m;\n"},
+	 {".visible .const .align 8 .u32 c[2] = {1, 2};",
+	  ".visible .global .attribute(.managed) .align 4 .u32 m;"},
+	 {NULL}},
 	/* several names in one declaration */
 	{{HEAD ".visible .global .u32 a, b[2] = {1, 2}, c = 3;\n", HEAD ".extern .global .u32 c;\n"},
 	 {".visible .global .align 4 .u32 a;", ".u32 b[2] = {1, 2};", ".u32 c = 3;"},
