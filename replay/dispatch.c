@@ -306,7 +306,7 @@ static void issue(struct engine *e, struct call *c)
 		module_replay(e, c);
 	else if (c->f->flags & API_FUNC_LAUNCH)
 		launch_replay(e, c);
-	else if (!alloc_replay(e, c))
+	else if (!alloc_replay(e, c) && !link_replay(e, c))
 		issue_generic(e, c);
 }
 

@@ -199,6 +199,10 @@ void module_replay(struct engine *e, struct call *c);
 void module_unloaded(struct engine *e,
 		     uint64_t handle); /* recorded; its image goes when nobody has it loaded */
 void module_free_images(struct engine *e);
+/* From now on these bytes, which are copied, stand for a recorded image. */
+void module_use_image(struct engine *e, uint64_t buffer, const void *data, size_t bytes);
+/* links.c. True when it is a call of the linker: then it has been done, or refused. */
+bool link_replay(struct engine *e, struct call *c);
 /* Why kernels of the module or library of this row of the trace can't run, or NULL. */
 const char *module_missing(struct engine *e, uint64_t id);
 

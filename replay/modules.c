@@ -69,6 +69,19 @@ static struct image_copy *load_image(struct engine *e, uint64_t buffer, struct d
 	return NULL;
 }
 
+void module_use_image(struct engine *e, uint64_t buffer, const void *data, size_t bytes)
+{
+	struct image_copy *copy;
+
+	if (!data || find_image(e, buffer) || !(copy = malloc(sizeof(*copy) + bytes + 1)))
+		return;
+	*copy = (struct image_copy){.bytes = bytes};
+	memcpy(copy->data, data, bytes);
+	copy->data[bytes] = '\0';
+	if (map_set(&e->images, buffer, word(copy)))
+		free(copy);
+}
+
 static void note_loaded(struct engine *e, uint64_t handle, uint64_t buffer, struct image_copy *copy)
 {
 	if (!handle) { /* nobody will unload it */
