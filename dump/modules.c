@@ -10,6 +10,7 @@
 #include "base/image.h"
 #include "dump/content.h"
 #include "ptx/fatbin.h"
+#include "ptx/link.h"
 
 static int write_file(const char *path, const void *p, size_t n, struct diag *d)
 {
@@ -95,6 +96,30 @@ static int write_entries(const struct dump_options *o, uint64_t image, const voi
 	return rc;
 }
 
+/* Of relocatable device code: the module that was made of its pieces, whose lines reports name. */
+static int write_linked(struct trace *t, const struct dump_options *o, uint64_t image, struct diag *d)
+{
+	const struct trace_image *row = trace_image(t, image);
+	char path[4096];
+	size_t n;
+	char *p;
+	int rc = 0;
+
+	if (!row || !row->ptx || row->ptx == image)
+		return 0;
+	p = trace_buffer_load(t, row->ptx, &n, d);
+	if (!p)
+		return d->code;
+	if (ptx_is_linked(p, n)) {
+		snprintf(path, sizeof(path), "%s/image_%" PRIu64 ".linked.ptx", o->modules, image);
+		rc = write_file(path, p, n, d);
+		if (!rc)
+			say(o, path, n, "linked ptx");
+	}
+	free(p);
+	return rc;
+}
+
 static int write_image(struct trace *t, const struct dump_options *o, uint64_t buffer, struct diag *d)
 {
 	char path[4096];
@@ -114,6 +139,8 @@ static int write_image(struct trace *t, const struct dump_options *o, uint64_t b
 		say(o, path, shown, image_kind_name(kind));
 		if (kind == IMAGE_FATBIN)
 			rc = write_entries(o, buffer, p, n, d);
+		if (kind == IMAGE_FATBIN && !rc)
+			rc = write_linked(t, o, buffer, d);
 	}
 	free(p);
 	return rc;

@@ -12,11 +12,13 @@
 #include "ptx/cubin.h"
 #include "ptx/fatbin.h"
 #include "ptx/ir.h"
+#include "ptx/link.h"
 
 #define DEFAULT_CC 90 /* what our own devices report */
 
 struct text {
 	struct text *next;
+	char name[64]; /* of the source file, where the fatbin has it */
 	char *p;
 	size_t n;
 	struct ptx_module *module; /* parsed when first asked */
@@ -47,7 +49,7 @@ struct image {
 	struct machine *machines; /* ELF, the best one first */
 };
 
-static void image_free(struct image *i)
+static void free_texts(struct image *i)
 {
 	for (struct text *t = i->texts, *next; t; t = next) {
 		next = t->next;
@@ -55,6 +57,12 @@ static void image_free(struct image *i)
 		free(t->p);
 		free(t);
 	}
+	i->texts = NULL;
+}
+
+static void image_free(struct image *i)
+{
+	free_texts(i);
 	for (struct machine *m = i->machines, *next; m; m = next) {
 		next = m->next;
 		if (m->tried)
@@ -208,26 +216,63 @@ static char *copy(const void *p, size_t n)
 
 static void unpack_text(struct image *i, const struct fatbin *fb, unsigned index)
 {
+	const struct fatbin_entry *e = &fb->entries[index];
+	struct text *t;
 	void *p;
 	size_t n;
 
-	if (fatbin_entry_load(&fb->entries[index], &p, &n, NULL) == 0)
-		add_text(i, p, n);
+	if (fatbin_entry_load(e, &p, &n, NULL) == 0 && (t = add_text(i, p, n)))
+		snprintf(t->name, sizeof(t->name), "%.*s.ptx",
+			 (int)strnlen(e->name ? e->name : "", e->name_bytes), e->name ? e->name : "");
+}
+
+/* Relocatable device code: the module that a driver makes of it, so that the trace has the text whose lines are named, and
+ * kernels are looked at together with what they call. False when it does not link, or for want of memory. */
+static bool link_texts(struct image *i)
+{
+	struct ptx_link_input *inputs;
+	struct ptx_linked linked;
+	unsigned n = 0;
+	int rc;
+
+	for (struct text *t = i->texts; t; t = t->next)
+		n++;
+	inputs = calloc(n + 1, sizeof(*inputs));
+	if (!inputs)
+		return false;
+	n = 0;
+	for (struct text *t = i->texts; t; t = t->next)
+		inputs[n++] = (struct ptx_link_input){t->name, t->p, t->n};
+	rc = ptx_link(inputs, n, &linked);
+	free(inputs);
+	if (!rc) {
+		free_texts(i);
+		add_text(i, linked.text, linked.bytes);
+		linked.text = NULL;
+	}
+	ptx_linked_free(&linked);
+	return !rc;
+}
+
+static void unpack_ptx(struct image *i, const struct fatbin *fb, unsigned cc)
+{
+	unsigned *indexes = calloc(fb->ncontainers + 1, sizeof(*indexes)), n, left_out;
+
+	n = indexes ? fatbin_link_set(fb, cc, indexes, &left_out) : 0;
+	for (unsigned k = 0; k < n; k++)
+		unpack_text(i, fb, indexes[k]);
+	free(indexes);
+	if (n > 1)
+		link_texts(i);
 }
 
 static void unpack_fatbin(struct image *i, unsigned cc, char *archs, size_t max)
 {
 	struct fatbin fb;
-	unsigned best, index;
 
 	if (fatbin_open(&fb, i->data.p, i->data.n, NULL) == 0) {
 		fatbin_describe(&fb, archs, max);
-		if (fatbin_choose_ptx(&fb, cc, &best) >= 0) {
-			unpack_text(i, &fb, best);
-			for (unsigned k = 0; k < fb.ncontainers; k++)
-				if (fatbin_choose_ptx_in(&fb, k, cc, &index) >= 0 && index != best)
-					unpack_text(i, &fb, index);
-		}
+		unpack_ptx(i, &fb, cc);
 		for (unsigned k = 0; k < fb.nentries; k++) {
 			void *p;
 			size_t n;
