@@ -30,7 +30,7 @@ void host_expect(CUresult got, CUresult expected, const char *call, const char *
 		host_wrong("%s:%d: %s: error %d, expected %d", file, line, call, got, expected);
 }
 
-void host_start(void)
+void host_start_without_module(void)
 {
 	CUdevice device;
 
@@ -39,7 +39,17 @@ void host_start(void)
 	CU(cuInit(0));
 	CU(cuDeviceGet(&device, 0));
 	CU(cuCtxCreate_v2(&context, 0, device));
-	CU(cuModuleLoadData(&module, program_ptx));
+}
+
+void host_load(const void *image)
+{
+	CU(cuModuleLoadData(&module, image));
+}
+
+void host_start(void)
+{
+	host_start_without_module();
+	host_load(program_ptx);
 }
 
 void host_enter_thread(void)

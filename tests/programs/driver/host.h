@@ -34,6 +34,9 @@ _Noreturn void host_wrong(const char *fmt, ...) __attribute__((format(printf, 1,
 
 /* Context on device 0, with the program's module loaded. */
 void host_start(void);
+/* The two halves of it, for programs that make their module at run time. */
+void host_start_without_module(void);
+void host_load(const void *image);
 /* Makes that context current in another thread. */
 void host_enter_thread(void);
 CUfunction host_kernel(const char *name);

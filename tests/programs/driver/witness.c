@@ -19,9 +19,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- names of what the driver gave: numbered in order of appearance --------- */
 
-enum kind { CONTEXT, MODULE, FUNCTION, STREAM, EVENT, ALLOCATION, NKINDS };
-static const char *const kind_names[NKINDS] = {"CUcontext", "CUmodule", "CUfunction",
-					       "CUstream",  "CUevent",  "alloc"};
+enum kind { CONTEXT, MODULE, FUNCTION, STREAM, EVENT, ALLOCATION, LINK, NKINDS };
+static const char *const kind_names[NKINDS] = {"CUcontext", "CUmodule", "CUfunction", "CUstream",
+					       "CUevent",   "alloc",    "CUlinkState"};
 
 static struct object {
 	enum kind kind;
@@ -91,6 +91,7 @@ static const char *result_name(CUresult r)
 {
 	return r == CUDA_SUCCESS                 ? "CUDA_SUCCESS"
 	       : r == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+	       : r == CUDA_ERROR_INVALID_PTX     ? "CUDA_ERROR_INVALID_PTX"
 						 : "another result";
 }
 
@@ -204,6 +205,24 @@ WITNESS(cuCtxSynchronize, (void), (), say(r, "cuCtxSynchronize()"))
 WITNESS(cuModuleLoadData, (CUmodule * module, const void *image), (module, image),
 	MADE(MODULE, *module, NULL);
 	say(r, "cuModuleLoadData(module=&%s, image=<bytes>)", HANDLE(MODULE, *module)))
+WITNESS(cuLinkCreate_v2, (unsigned n, int *options, void **values, CUlinkState *link),
+	(n, options, values, link), MADE(LINK, *link, NULL);
+	say(r, "cuLinkCreate_v2(numOptions=%u, options=NULL, optionValues=NULL, stateOut=&%s)", n,
+	    HANDLE(LINK, *link)))
+WITNESS(cuLinkAddData_v2,
+	(CUlinkState link, int type, void *data, size_t bytes, const char *input, unsigned n, int *options,
+	 void **values),
+	(link, type, data, bytes, input, n, options, values),
+	say(r,
+	    "cuLinkAddData_v2(state=%s, type=%s, data=<bytes>, size=N, name=\"%s\", numOptions=%u, "
+	    "options=NULL, "
+	    "optionValues=NULL)",
+	    HANDLE(LINK, link), type == CU_JIT_INPUT_PTX ? "CU_JIT_INPUT_PTX" : "?", input, n))
+WITNESS(cuLinkComplete, (CUlinkState link, void **image, size_t *bytes), (link, image, bytes),
+	say(r, "cuLinkComplete(state=%s, cubinOut=%s, sizeOut=%s)", HANDLE(LINK, link), r ? "host" : "&host",
+	    r ? "host" : "&N"))
+WITNESS(cuLinkDestroy, (CUlinkState link), (link), say(r, "cuLinkDestroy(state=%s)", HANDLE(LINK, link));
+	ENDED(LINK, link))
 WITNESS(cuModuleUnload, (CUmodule module), (module),
 	say(r, "cuModuleUnload(hmod=%s)", HANDLE(MODULE, module));
 	ENDED(MODULE, module))
