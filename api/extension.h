@@ -34,6 +34,7 @@ enum dev_fault_kind {
 	DEV_FAULT_INVALID_PC,
 	DEV_FAULT_TIMEOUT, /* watchdog; message names the waiting PTX lines */
 	DEV_FAULT_INTERNAL,
+	DEV_FAULT_CHECK, /* a finding of the checked mode that is to be an error */
 };
 
 /* First fault of a launch. */

@@ -71,6 +71,8 @@ struct dev_host {
 	/* Device-side malloc and free. 0 = out of memory. */
 	uint64_t (*heap_alloc)(void *ctx, uint64_t bytes);
 	int (*heap_free)(void *ctx, uint64_t addr);
+	/* What the device has to say about a launch that goes on: findings of its checked mode. May be NULL. */
+	void (*report)(void *ctx, uint64_t launch_id, const char *text);
 };
 
 struct device_ops {

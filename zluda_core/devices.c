@@ -46,6 +46,13 @@ static int heap_free(void *ctx, uint64_t addr)
 	return 0;
 }
 
+static void report(void *ctx, uint64_t launch_id, const char *text)
+{
+	(void)ctx;
+	(void)launch_id;
+	say("%s", text);
+}
+
 static void control(struct gpu *gpu, const char *key, const char *value, const char *variable)
 {
 	struct diag d = DIAG_INIT;
@@ -70,7 +77,7 @@ CUresult gpu_open(struct gpu *gpu, unsigned physical)
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	gpu->physical = physical;
-	gpu->host = (struct dev_host){gpu, print_append, heap_alloc, heap_free};
+	gpu->host = (struct dev_host){gpu, print_append, heap_alloc, heap_free, report};
 	if (gpu->ops->open(&gpu->dev, physical, options.device_options, &gpu->host, &d)) {
 		say_diag(&d);
 		return CUDA_ERROR_NO_DEVICE;
@@ -112,6 +119,7 @@ CUresult result_of_fault(enum dev_fault_kind kind)
 	case DEV_FAULT_TIMEOUT: return CUDA_ERROR_LAUNCH_TIMEOUT;
 	case DEV_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
 	case DEV_FAULT_TRAP:
+	case DEV_FAULT_CHECK:
 	case DEV_FAULT_INTERNAL: break;
 	}
 	return CUDA_ERROR_LAUNCH_FAILED;

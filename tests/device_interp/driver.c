@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/device_interp/driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,17 @@ static void print(void *ctx, const char *text, size_t bytes)
 		t->nprinted += bytes;
 		t->printed[t->nprinted] = 0;
 	}
+}
+
+static void report(void *ctx, uint64_t launch_id, const char *text)
+{
+	struct test_device *t = ctx;
+
+	(void)launch_id;
+	pthread_mutex_lock(&t->lock);
+	if (t->nreported + strlen(text) + 2 < sizeof(t->reported))
+		t->nreported += (size_t)sprintf(t->reported + t->nreported, "%s\n", text);
+	pthread_mutex_unlock(&t->lock);
 }
 
 static uint64_t heap_alloc(void *ctx, uint64_t bytes)
@@ -44,7 +56,7 @@ static void check(int rc, const struct diag *d)
 
 void test_open(struct test_device *t, const char *options)
 {
-	struct dev_host host = {t, print, heap_alloc, heap_free};
+	struct dev_host host = {t, print, heap_alloc, heap_free, report};
 	struct diag d = DIAG_INIT;
 
 	memset(t, 0, sizeof(*t));
@@ -97,6 +109,13 @@ void test_release(struct test_device *t, uint64_t addr)
 	check(ops->unmap(t->dev, m->addr, m->bytes, &d), &d);
 	ops->mem_destroy(t->dev, m->mem);
 	free(m);
+}
+
+void test_write(struct test_device *t, uint64_t dst, const void *src, uint64_t bytes)
+{
+	struct diag d = DIAG_INIT;
+
+	check(ops->write(t->dev, dst, src, bytes, &d), &d);
 }
 
 void test_read(struct test_device *t, void *dst, uint64_t src, uint64_t bytes)

@@ -22,6 +22,9 @@ struct test_device {
 	struct device *dev;
 	char printed[65536]; /* all output of vprintf */
 	size_t nprinted;
+	char reported[65536]; /* findings of the checked mode, a line each */
+	size_t nreported;
+	uint64_t launches;
 	uint64_t next_addr;
 	pthread_mutex_t lock; /* of the list: kernels call malloc from several threads */
 	struct test_mem *mems;
@@ -39,6 +42,7 @@ void test_close(struct test_device *t);
 /* A mapped buffer of exactly `bytes`, zeroed or filled from `init`. */
 uint64_t test_alloc(struct test_device *t, uint64_t bytes, const void *init);
 void test_release(struct test_device *t, uint64_t addr);
+void test_write(struct test_device *t, uint64_t dst, const void *src, uint64_t bytes);
 void test_read(struct test_device *t, void *dst, uint64_t src, uint64_t bytes);
 
 void test_load(struct test_module *m, struct test_device *t, const char *ptx, const char *name);

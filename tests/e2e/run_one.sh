@@ -3,7 +3,7 @@
 #
 # usage: run_one.sh STEP PROGRAM BUILD
 #
-# One step of the end-to-end test of one program of programs.list: run, record, dump, replay or inject. The steps
+# One step of the end-to-end test of one program of programs.list: run, record, dump, replay, inject or check. The steps
 # share BUILD/tests/e2e/PROGRAM; `record` comes first. REGOLD=1 writes the golden dump instead of comparing.
 set -eu
 
@@ -73,6 +73,14 @@ step_run()
 	expect 0 "$work/run.out" "$cutrace" run --device interp -- "$executable"
 	[ "$(tail -n 1 "$work/run.out")" = ok ] || fail "the last line is not 'ok'"
 	[ ! -e "$golden/$program.out" ] || same "$work/run.out" "$golden/$program.out" "the program's output"
+}
+
+# Correct programs are correct in the checked mode, too.
+step_check()
+{
+	expect 0 "$work/check.out" "$cutrace" run --device interp:check=all,check_error=1 -- "$executable"
+	[ "$(tail -n 1 "$work/check.out")" = ok ] || fail "the last line is not 'ok'"
+	! grep 'check:' "$work/check.out.err" >&2 || fail "the checked mode has findings"
 }
 
 # What the program said about itself against what its trace shows.

@@ -205,7 +205,7 @@ static int no_free(void *ctx, uint64_t addr)
 	return 0;
 }
 
-static const struct dev_host host = {NULL, drop_text, no_heap, no_free};
+static const struct dev_host host = {.print = drop_text, .heap_alloc = no_heap, .heap_free = no_free};
 
 static int map_buffer(struct machine *m, unsigned i, struct diag *d)
 {

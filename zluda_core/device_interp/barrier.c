@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "zluda_core/device_interp/interp.h"
+#include "zluda_core/device_interp/check.h"
 
 #define U_SUB(u)  ((u)&0xff)
 #define U_BOOL(u) ((u) >> 8)
@@ -64,6 +64,8 @@ static void release(struct block *b, uint32_t number)
 {
 	struct barrier *bar = &b->barriers[number];
 
+	if (unlikely(b->check))
+		check_barrier_release(b, number);
 	for (uint32_t k = 0; k < b->nwarps; k++) {
 		struct warp *w = &b->warps[k];
 
@@ -113,6 +115,8 @@ const struct xinst *barrier_arrive(struct warp *w, const struct xinst *i, uint32
 		bar->arrived[w->number] |= w->mask;
 		bar->expected = count;
 		count_predicate(bar, w->mask, pred);
+		if (unlikely(b->check))
+			check_barrier_arrive(w, number);
 		if (U_SUB(i->u) == PTX_SUB_ARRIVE) {
 			if (complete(b, bar))
 				release(b, number);

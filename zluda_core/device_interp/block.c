@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "zluda_core/device_interp/interp.h"
+#include "zluda_core/device_interp/check.h"
 
 #define TURN 20000 /* instructions a warp runs before the next has its turn */
 
@@ -37,6 +37,10 @@ struct block *block_create(struct grid *g)
 			return NULL;
 		}
 	}
+	if (!check_block_create(b)) {
+		block_destroy(b);
+		return NULL;
+	}
 	return b;
 }
 
@@ -51,6 +55,7 @@ int block_start(struct block *b, uint64_t linear)
 	b->warps_left = b->nwarps;
 	b->next_warp = 0;
 	memset(b->shared, 0, b->shared_bytes);
+	check_block_start(b);
 	for (uint32_t k = 0; k < BARRIERS; k++) {
 		uint32_t *arrived = b->barriers[k].arrived;
 
@@ -65,6 +70,7 @@ int block_start(struct block *b, uint64_t linear)
 
 void block_destroy(struct block *b)
 {
+	check_block_destroy(b);
 	for (uint32_t k = 0; b->warps && k < b->nwarps; k++)
 		warp_destroy(&b->warps[k]);
 	free(b->warps);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/device_interp/decode.h"
+#include "zluda_core/device_interp/check.h"
 
 unsigned sig_bits(char c)
 {
@@ -449,8 +449,14 @@ static int inject_result(struct decode *c)
 
 static int emit_body(struct decode *c, const struct exec_row *row)
 {
-	int rc = row->emit ? row->emit(c, row) : emit_signature(c, row);
+	struct check_site *site = NULL;
+	int rc = c->check ? check_site_begin(c, &site) : 0;
+	uint32_t first = c->code->ninsts;
 
+	if (!rc)
+		rc = row->emit ? row->emit(c, row) : emit_signature(c, row);
+	if (!rc && site)
+		rc = check_site_end(c, site, first);
 	return rc ? rc : inject_result(c);
 }
 
@@ -551,6 +557,8 @@ static int decode_block(struct decode *c, uint32_t b)
 	c->index = blk->first;
 	if (c->is_join[b] && !emit(c, exec_join))
 		return refuse(c, "out of memory");
+	if (b == 0 && c->check)
+		rc = check_function_entry(c);
 	for (uint32_t k = 0; k < blk->ninsts && !rc; k++) {
 		c->index = blk->first + k;
 		c->in = &c->func->insts[c->index];

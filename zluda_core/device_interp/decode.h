@@ -26,6 +26,7 @@ struct decode {
 	uint32_t temps; /* bytes of temporaries used by this instruction */
 	uint32_t temps_max, temps_base;
 	const struct inject_spec *inject;
+	uint8_t check; /* checked mode, check.h */
 	const struct exec_set *exec;
 	struct diag *diag;
 	struct fixup *fixups;

@@ -14,6 +14,8 @@
  *   simd=0            don't use AVX2 (at open only)
  *   inject=KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]   flip a bit of a result; empty = off
  *   watch=ADDRESS:BYTES                          remember the last store there; empty = off
+ *   check=uninit+races+barriers, or all          checked mode, see check.h (at open only)
+ *   check_error=1     the first finding of the checked mode ends the launch with an error
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "zluda_core/device_interp/decode.h"
+#include "zluda_core/device_interp/check.h"
 
 /* struct device is opaque outside; here it is ours. */
 static struct interp_device *own(struct device *d)
@@ -139,6 +141,21 @@ static int set_cc(struct interp_device *dev, const char *key, const char *value,
 	return 0;
 }
 
+static int set_check(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	(void)key;
+	return check_set(dev, value, d);
+}
+
+static int set_check_error(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	uint32_t v;
+	int rc = set_u32(dev, key, value, d, &v);
+
+	dev->check_error = !rc && v;
+	return rc;
+}
+
 static const struct setting {
 	const char *key;
 	int (*set)(struct interp_device *dev, const char *key, const char *value, struct diag *d);
@@ -154,6 +171,8 @@ static const struct setting {
 	{"inject", set_inject, false},
 	{"cc", set_cc, true},
 	{"simd", set_simd, true},
+	{"check", set_check, true},
+	{"check_error", set_check_error, false},
 };
 
 static int apply(struct interp_device *dev, const char *key, const char *value, bool opening, struct diag *d)
@@ -193,6 +212,7 @@ static void interp_close(struct device *device)
 	struct interp_device *dev = own(device);
 
 	pool_stop(dev);
+	check_close(dev);
 	memory_map_destroy(&dev->map);
 	free(atomic_load(&dev->textures));
 	free(dev);
@@ -308,6 +328,8 @@ static int interp_mem_create(struct device *device, uint64_t bytes, struct dev_m
 				(unsigned long long)bytes, strerror(errno));
 	}
 	*m = (struct dev_mem){.host = host, .bytes = bytes};
+	if (own(device)->checker)
+		check_memory_created(own(device)->checker, m->host, bytes);
 	*out = m;
 	return 0;
 }
@@ -327,7 +349,8 @@ static int interp_mem_import(struct device *device, void *host, uint64_t bytes, 
 
 static void interp_mem_destroy(struct device *device, struct dev_mem *m)
 {
-	(void)device;
+	if (m && own(device)->checker)
+		check_memory_gone(own(device)->checker, m->host, m->bytes);
 	if (m && !m->imported)
 		munmap(m->host, m->bytes);
 	free(m);
@@ -359,6 +382,8 @@ static void *interp_host_view(struct device *device, uint64_t addr, uint64_t byt
 	if (m && bytes <= m->end - addr)
 		p = m->host + (addr - m->base);
 	pthread_mutex_unlock(&map->lock);
+	if (p && own(device)->checker) /* whoever asks may write there */
+		check_written(own(device)->checker, p, bytes);
 	return p;
 }
 
@@ -371,6 +396,7 @@ struct transfer {
 	unsigned width;
 	uint64_t done;
 	struct diag *d;
+	bool from_device; /* host is memory of the device */
 };
 
 static int read_piece(void *ctx, uint8_t *host, uint64_t n)
@@ -386,6 +412,10 @@ static int write_piece(void *ctx, uint8_t *host, uint64_t n)
 {
 	struct transfer *t = ctx;
 
+	if (t->dev->checker && t->from_device)
+		check_copied(t->dev->checker, host, t->host, n);
+	else if (t->dev->checker)
+		check_written(t->dev->checker, host, n);
 	memmove(host, t->host, n);
 	t->host += n;
 	return 0;
@@ -394,7 +424,7 @@ static int write_piece(void *ctx, uint8_t *host, uint64_t n)
 static int copy_piece(void *ctx, uint8_t *host, uint64_t n)
 {
 	struct transfer *t = ctx;
-	struct transfer inner = {.host = host};
+	struct transfer inner = {.dev = t->dev, .host = host, .from_device = true};
 	int rc = memory_map_walk(&t->dev->map, t->dst, n, write_piece, &inner, t->d);
 
 	t->dst += n;
@@ -406,6 +436,8 @@ static int fill_piece(void *ctx, uint8_t *host, uint64_t n)
 	struct transfer *t = ctx;
 	const uint8_t *v = (const uint8_t *)&t->value;
 
+	if (t->dev->checker)
+		check_written(t->dev->checker, host, n);
 	if (t->width == 1) {
 		memset(host, v[0], n);
 	} else {
@@ -435,7 +467,7 @@ static int interp_read(struct device *device, void *dst, uint64_t src, uint64_t 
 
 static int interp_write(struct device *device, uint64_t dst, const void *src, uint64_t bytes, struct diag *d)
 {
-	struct transfer t = {.host = (uint8_t *)(uintptr_t)src};
+	struct transfer t = {.dev = own(device), .host = (uint8_t *)(uintptr_t)src};
 
 	return walk_locked(own(device), dst, bytes, write_piece, &t, d);
 }
@@ -450,7 +482,7 @@ static int interp_copy(struct device *device, uint64_t dst, uint64_t src, uint64
 static int interp_fill(struct device *device, uint64_t dst, uint32_t value, unsigned width, uint64_t count,
 		       struct diag *d)
 {
-	struct transfer t = {.value = value, .width = width};
+	struct transfer t = {.dev = own(device), .value = value, .width = width};
 
 	if ((width != 1 && width != 2 && width != 4) || count > UINT64_MAX / 4)
 		return diag_set(d, CUTRACE_EINVAL, "", "a fill of %llu values of %u bytes",
@@ -461,6 +493,21 @@ static int interp_fill(struct device *device, uint64_t dst, uint32_t value, unsi
 /* Code
  * -----------------------------------------------------------------------------------------------------------
  */
+static int mark_piece(void *ctx, uint8_t *host, uint64_t n)
+{
+	check_written(ctx, host, n);
+	return 0;
+}
+
+/* Variables without an initialiser are zero (ISA 5.4.4): written, whether or not somebody wrote the zeros. */
+static void mark_variables(struct interp_device *dev, const struct dev_module *m)
+{
+	for (uint32_t s = 0; dev->checker && s < m->nsymbols && s < m->ptx->nsymbols; s++)
+		if (m->symbol_addr[s])
+			memory_map_walk(&dev->map, m->symbol_addr[s], m->ptx->symbols[s]->size, mark_piece, dev->checker,
+					NULL);
+}
+
 static int interp_module_load(struct device *device, struct ptx_module *ptx, const struct dev_module_env *env,
 			      struct dev_module **out, struct diag *d)
 {
@@ -482,6 +529,7 @@ static int interp_module_load(struct device *device, struct ptx_module *ptx, con
 	pthread_mutex_lock(&dev->code_lock);
 	m->number = dev->next_module++ & 0xfff; /* of WINDOW_CODE_BYTES >> 24 */
 	pthread_mutex_unlock(&dev->code_lock);
+	mark_variables(dev, m);
 	*out = m;
 	return 0;
 }

@@ -221,6 +221,23 @@ void fault_timeout(struct grid *g, struct block *b, const char *why)
 	atomic_store(&g->stopped, true);
 }
 
+void fault_where(struct warp *w, const struct xinst *i, unsigned lane, char *buf, size_t n)
+{
+	struct dev_fault f = {0};
+
+	snprintf(f.kernel, sizeof(f.kernel), "%s", w->block->grid->program->kernel->name);
+	snprintf(f.module, sizeof(f.module), "%s", w->block->grid->program->module->ptx->name);
+	fault_place(&f, w, i, lane);
+	describe_place(&f, buf, n);
+}
+
+void fault_nearest(struct warp *w, uint64_t addr, char *buf, size_t n)
+{
+	struct dev_fault f = {0};
+
+	describe_nearest(&f, w->worker->mappings, addr, buf, n);
+}
+
 /* With or without the lock: only before blocks run, or with it. */
 void fault_internal(struct grid *g, const char *why)
 {

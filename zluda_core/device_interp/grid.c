@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "zluda_core/device_interp/interp.h"
+#include "zluda_core/device_interp/check.h"
 
 #define BUDGET             50000000
 #define BUDGET_COOPERATIVE 100000
@@ -292,6 +292,7 @@ int grid_run(struct interp_device *dev, const struct program *p, const struct de
 		if (l->param_bytes)
 			memcpy(g.params, l->params, l->param_bytes);
 		worker_init(&k, dev);
+		check_grid_begin(&g);
 		pool_offer(dev, &g);
 		run_to_end(&g, &k);
 		pool_withdraw(dev, &g);
@@ -300,5 +301,6 @@ int grid_run(struct interp_device *dev, const struct program *p, const struct de
 	}
 	atomic_fetch_add(&dev->instructions, atomic_load(&g.instructions));
 	grid_free(&g);
+	g.has_fault |= check_grid_end(&g);
 	return g.has_fault ? CUTRACE_EINVAL : 0;
 }

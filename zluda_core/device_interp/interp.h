@@ -77,6 +77,8 @@ struct xcode {
 	uint32_t local_bytes; /* of a lane's stack: variables, parameters of calls, own parameters, results */
 	uint32_t call_offset, param_offset, ret_offset; /* in that */
 	uint32_t *slot_offset;                          /* cell of each IR slot */
+	struct check_site **sites; /* checked mode: by instruction, NULL where nothing is accessed */
+	uint32_t nsites;
 	uint64_t chain; /* stack bytes of it and its deepest callee, once known */
 };
 
@@ -305,6 +307,7 @@ struct block {
 	struct barrier barriers[BARRIERS];
 	struct worker *worker; /* that runs it now */
 	uint32_t next_warp;
+	struct check_block *check; /* check.h; NULL when off */
 };
 
 /* One launch. */
@@ -332,6 +335,7 @@ struct grid {
 	uint64_t deadline_ns;
 	atomic_uint_fast64_t instructions;
 	bool watch;
+	struct check_grid *check; /* check.h; NULL when off */
 };
 
 /* Device
@@ -371,6 +375,8 @@ struct interp_device {
 	atomic_uint_fast64_t inject_hits;
 	struct watch_state watch;
 	_Atomic(struct dev_texture *) textures; /* DEV_TEXTURES of them once one was set */
+	struct checker *checker; /* check.h; NULL when off */
+	bool check_error;
 	/* pool of threads (grid.c) */
 	pthread_mutex_t pool_lock;
 	pthread_cond_t pool_wake;
@@ -437,6 +443,10 @@ struct access {
 };
 const struct xinst *fault_access(struct warp *w, const struct xinst *i, unsigned lane,
 				 enum dev_fault_kind kind, const struct access *a);
+/* "kernel K, m.ptx:12 `text` (file.cu:3), block (0,0,0), thread (1,0,0)" */
+void fault_where(struct warp *w, const struct xinst *i, unsigned lane, char *buf, size_t n);
+/* ", 4 bytes behind the end of the nearest allocation ...", or nothing. */
+void fault_nearest(struct warp *w, uint64_t addr, char *buf, size_t n);
 void fault_internal(struct grid *g, const char *why);
 void fault_timeout(struct grid *g, struct block *b, const char *why);
 const struct ptx_inst *xinst_ptx(const struct warp *w, const struct xinst *i);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/device_interp/decode.h"
+#include "zluda_core/device_interp/check.h"
 
 #define MAX_STACK (1u << 28) /* bytes of a lane; offsets have 32 bits. Devices have 512 KiB. */
 #define MAX_CHAIN 1000       /* calls in each other that are added up exactly */
@@ -203,6 +203,7 @@ static int decode_all(struct program *p, const struct reach *r, const struct inj
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	*c = (struct decode){
 		.program = p, .module = p->module, .exec = exec_choose(p->module->dev->simd), .diag = d};
+	c->check = p->module->dev->checker ? p->module->dev->checker->what : 0;
 	c->symbol_offset = calloc(n, sizeof(uint32_t));
 	c->shared_offset = calloc(n, sizeof(uint32_t));
 	if (inject) {
@@ -297,8 +298,10 @@ void program_free(struct program *p)
 	if (!p)
 		return;
 	for (uint32_t k = 0; p->codes && k < p->module->ptx->nfuncs; k++)
-		if (p->codes[k])
+		if (p->codes[k]) {
 			free(p->codes[k]->insts);
+			free(p->codes[k]->sites);
+		}
 	free(p->pool);
 	free(p->entries);
 	arena_free(&p->arena);
