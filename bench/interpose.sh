@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# interpose.sh BUILD: what recording costs, against LTTng-UST and uftrace on the same machine in the same run.
-# With --install the Debian packages of those two are installed first (needs root).
+# interpose.sh BUILD: what recording costs, against LTTng-UST and uftrace on the same machine in the same run,
+# ROUNDS (default 5) times in turn. With --install the Debian packages of those two are installed first (needs root).
 set -eu
 
 install=no
@@ -25,67 +25,91 @@ export BENCH_DRIVER
 lines() { sed "s/^/$1 /" >>"$work/results"; }
 
 measure_cutrace() {
-	for threads in 1 2; do
-		"$build/bin/cutrace" record -q -o "$work/t.cutrace" --driver "$driver" -- "$bench" calls $threads | lines cutrace
-		rm -f "$work"/t.cutrace*
-	done
+	"$build/bin/cutrace" record -q -o "$work/t.cutrace" --driver "$driver" -- "$bench" calls $1 | lines cutrace
+	rm -f "$work"/t.cutrace*
 }
 
-measure_lttng() {
+have_lttng=no
+start_lttng() {
 	mkdir -p "$work/lttng"
 	if ! command -v lttng >/dev/null || ! ${CC:-cc} -O2 -shared -fPIC -I"$here" -o "$work/lttng/libcuda.so.1" \
 		-Wl,-soname,libcuda.so.1 "$here/lttng_shim.c" -llttng-ust -ldl 2>"$work/lttng.log"; then
 		echo "lttng: not measured, it is not installed (liblttng-ust-dev, lttng-tools): $(head -n 1 "$work/lttng.log")" >&2
 		return
 	fi
+	have_lttng=yes
 	export LTTNG_HOME="$work" LTTNG_UST_REGISTER_TIMEOUT=-1
 	lttng-sessiond --daemonize --no-kernel >/dev/null 2>&1 || true
+}
+
+measure_lttng() {
+	[ $have_lttng = yes ] || return 0
 	lttng create bench -o "$work/lttng-trace" >/dev/null
 	lttng enable-channel -u --subbuf-size=1M --num-subbuf=8 big >/dev/null
 	lttng enable-event -u -c big 'bench:*' >/dev/null
 	lttng start >/dev/null
-	for threads in 1 2; do
-		LD_LIBRARY_PATH="$work/lttng" "$bench" calls $threads | lines lttng-ust
-	done
+	LD_LIBRARY_PATH="$work/lttng" "$bench" calls $1 | lines lttng-ust
 	lttng stop >/dev/null
 	lttng destroy >/dev/null
-	# ends the session daemon that was started above, by its own pid file
+	rm -rf "$work/lttng-trace"
+}
+
+# the session daemon that was started above, by its own pid file
+end_lttng() {
 	[ ! -e "$work/.lttng/lttng-sessiond.pid" ] || kill "$(cat "$work/.lttng/lttng-sessiond.pid")" 2>/dev/null || true
 }
 
 measure_uftrace() {
-	command -v uftrace >/dev/null || { echo "uftrace: not installed, not measured" >&2; return; }
-	for threads in 1 2; do
-		LD_LIBRARY_PATH=$(dirname "$driver") uftrace record -d "$work/uftrace" -b 4m -A '^cu@arg1,arg2,arg3' -R '^cu@retval' \
-			"$build/bench/interpose_bench_pg" calls $threads 2>/dev/null | lines uftrace
-		rm -rf "$work/uftrace"
-	done
+	command -v uftrace >/dev/null || return 0
+	LD_LIBRARY_PATH=$(dirname "$driver") uftrace record -d "$work/uftrace" -b 4m -A '^cu@arg1,arg2,arg3' -R '^cu@retval' \
+		"$build/bench/interpose_bench_pg" calls $1 2>/dev/null | lines uftrace
+	rm -rf "$work/uftrace"
 }
 
-for threads in 1 2; do
-	"$bench" calls $threads | lines bare
+command -v uftrace >/dev/null || echo "uftrace: not installed, not measured" >&2
+start_lttng
+for round in $(seq "${ROUNDS:-5}"); do
+	"$bench" speed | lines speed
+	for threads in 1 2; do
+		"$bench" calls $threads | lines bare
+		measure_cutrace $threads
+		measure_lttng $threads
+		measure_uftrace $threads
+	done
 done
-measure_cutrace
-measure_lttng
-measure_uftrace
-for threads in 1 2; do
-	"$bench" calls $threads | lines bare
-done
+end_lttng
 
-echo "ns added to a call: median [minimum .. maximum over bursts of 2000 calls], bare call subtracted"
-awk '
-$1 == "bare" { k = $2 " " $3; if (!(k in bare) || $5 < bare[k]) bare[k] = $5; next }
-{ k = $2 " " $3; if (!(k in seen)) { seen[k] = 1; order[++n] = k } who[$1] = 1
-  cell[$1, k] = sprintf("%.0f [%.0f .. %.0f]", $5 - bare[k], $4 - bare[k], $6 - bare[k]) }
+awk -v rounds="${ROUNDS:-5}" '
+# of the numbers in the list, in ascending order, the one at `part` (0 to 1)
+function pick(list, part,   n, x, i, j, t) {
+	n = split(list, x, " ")
+	for (i = 2; i <= n; i++)
+		for (j = i; j > 1 && x[j] + 0 < x[j - 1] + 0; j--) { t = x[j]; x[j] = x[j - 1]; x[j - 1] = t }
+	return x[1 + int((n - 1) * part + 0.5)] + 0
+}
+{ k = $2 " " $3; medians[$1, k] = medians[$1, k] " " $5; who[$1] = 1 }
+$1 == "bare" && !(k in seen) { seen[k] = 1; order[++n] = k }
+function cell(name, k,   b) {
+	b = pick(medians["bare", k], 0.5)
+	return sprintf("%.0f [%.0f .. %.0f]", pick(medians[name, k], 0.5) - b, pick(medians[name, k], 0) - b,
+		pick(medians[name, k], 1) - b)
+}
 END {
+	printf "this machine, ns (of %d rounds the median, fastest .. slowest): ", rounds
+	split("rdtsc locked-add system-call", step, " ")
+	for (i = 1; i <= 3; i++) {
+		k = medians["speed", step[i] " 1"]
+		printf "%s%s %.1f [%.1f .. %.1f]", (i > 1 ? ", " : ""), step[i], pick(k, 0.5), pick(k, 0), pick(k, 1)
+	}
+	print "\n\nns added to a call: of the rounds'"'"' medians the median [fastest .. slowest round]; a recorded call reads rdtsc twice"
 	split("cutrace lttng-ust uftrace", name, " ")
 	printf "%-15s %7s %6s", "function", "threads", "bare"
-	for (i = 1; i <= 3; i++) if (name[i] in who) printf " %24s", name[i]
+	for (i = 1; i <= 3; i++) if (name[i] in who) printf " %22s", name[i]
 	print ""
 	for (j = 1; j <= n; j++) {
 		split(order[j], part, " ")
-		printf "%-15s %7s %6.1f", part[1], part[2], bare[order[j]]
-		for (i = 1; i <= 3; i++) if (name[i] in who) printf " %24s", cell[name[i], order[j]]
+		printf "%-15s %7s %6.1f", part[1], part[2], pick(medians["bare", order[j]], 0.5)
+		for (i = 1; i <= 3; i++) if (name[i] in who) printf " %22s", cell(name[i], order[j])
 		print ""
 	}
 }' "$work/results"

@@ -5,21 +5,24 @@
  * each, as in programs that also compute; otherwise the speed of whoever writes the trace would be measured.
  *
  * interpose_bench calls THREADS    one line per function: name, threads, then min, median and max of ns per
- * call interpose_bench payload          MB/s of copies from host memory: bursts that fit into a ring, and a
- * long run
+ * call
+ * interpose_bench speed            ns of what recording a call is made of, on this machine at this moment: reading
+ * the time stamp counter (twice a call), a locked addition, an empty system call
+ * interpose_bench payload          MB/s of copies from host memory: bursts that fit into a ring, and a long run
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CUDA_ABI_NO_MAPPING
 #include "api/gen/cuda_abi.h"
 
-#define BURSTS	    40
+#define BURSTS      40
 #define BURST_CALLS 2000
 #define PAUSE_US    20000
 
@@ -198,10 +201,52 @@ static int bench_fill(void)
 	return 0;
 }
 
+static void step_tsc(void)
+{
+	__builtin_ia32_rdtsc();
+}
+
+static void step_locked_add(void)
+{
+	static _Atomic uint64_t n;
+
+	n++;
+}
+
+static void step_system_call(void)
+{
+	syscall(SYS_getppid);
+}
+
+static int bench_speed(void)
+{
+	static const struct {
+		const char *name;
+		void (*step)(void);
+	} steps[] = {{"rdtsc", step_tsc}, {"locked-add", step_locked_add}, {"system-call", step_system_call}};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		double ns[BURSTS];
+
+		for (int b = 0; b < BURSTS; b++) {
+			double begin = now_ns();
+
+			for (int k = 0; k < BURST_CALLS; k++)
+				steps[i].step();
+			ns[b] = (now_ns() - begin) / BURST_CALLS;
+		}
+		qsort(ns, BURSTS, sizeof(ns[0]), ascending);
+		printf("%s 1 %.1f %.1f %.1f\n", steps[i].name, ns[0], ns[BURSTS / 2], ns[BURSTS - 1]);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "calls"))
 		return bench_calls((unsigned)atoi(argv[2]));
+	if (argc > 1 && !strcmp(argv[1], "speed"))
+		return bench_speed();
 	if (argc > 1 && !strcmp(argv[1], "payload"))
 		return bench_payload();
 	if (argc > 1 && !strcmp(argv[1], "fill"))
