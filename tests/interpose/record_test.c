@@ -789,7 +789,7 @@ static void test_many_children(void **state)
 	refused = query(
 		t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND source = 'collector' AND "
 		   "message LIKE '%%too many open files%%'");
-	assert_in_range(recorded_processes, 5, 29);
+	assert_in_range(recorded_processes, 0, 29); /* it depends on who comes first */
 	assert_in_range(refused, 30 - recorded_processes, 60);
 	trace_close(t);
 }
