@@ -195,7 +195,9 @@ static void apply(struct decode *d, const struct ptx_modifier *m)
 	case PTX_FIELD_RND: i->rnd = m->value; break;
 	case PTX_FIELD_CMP: i->cmp = m->value; break;
 	case PTX_FIELD_BOOLOP: i->boolop = m->value; break;
-	case PTX_FIELD_SEM: i->sem = m->value; break;
+	case PTX_FIELD_SEM: /* .mmio.relaxed is relaxed (ISA 9.7.9.8), in either order */
+		i->sem = m->value == PTX_MMIO && i->sem ? i->sem : m->value;
+		break;
 	case PTX_FIELD_SCOPE: i->scope = m->value; break;
 	case PTX_FIELD_SPACE: set_space(i, m->value, &d->nspaces); break;
 	case PTX_FIELD_VEC: i->vec = m->value; break;

@@ -87,6 +87,17 @@ static void check_function(struct ptx_module *m, struct ptx_func *f)
 		ptx_func_dump(m, f, stdout);
 }
 
+static void print_file(const char *path, const struct ptx_module *m, size_t bytes, double seconds,
+		       unsigned long instructions)
+{
+	uint32_t kernels = 0;
+	for (uint32_t k = 0; k < m->nfuncs; k++)
+		kernels += m->funcs[k]->is_entry;
+	printf("%s: %zu bytes, %u kernels, %lu instructions, %.1f MB/s, memory %.1f x text\n", path, bytes,
+	       kernels, instructions, (double)bytes * 1e-6 / seconds,
+	       (double)m->arena.total_bytes / (double)bytes);
+}
+
 static void check_file(const char *path)
 {
 	struct diag d = DIAG_INIT;
@@ -97,6 +108,7 @@ static void check_file(const char *path)
 		totals.failures++;
 		return;
 	}
+	unsigned long instructions = totals.instructions;
 	double start = now();
 	struct ptx_module *m = ptx_module_parse(text, bytes, path, &d);
 	totals.modules++;
@@ -108,7 +120,10 @@ static void check_file(const char *path)
 	for (uint32_t k = 0; m && k < m->nfuncs; k++)
 		if (!m->funcs[k]->is_decl)
 			check_function(m, m->funcs[k]);
-	totals.seconds += now() - start;
+	double seconds = now() - start;
+	totals.seconds += seconds;
+	if (totals.each && m && bytes)
+		print_file(path, m, bytes, seconds, totals.instructions - instructions);
 	ptx_module_free(m);
 	free(text);
 }
@@ -120,6 +135,7 @@ int main(int argc, char **argv)
 		totals.access |= !strcmp(argv[i], "--access");
 		totals.time |= !strcmp(argv[i], "--time");
 		totals.analyses |= !strcmp(argv[i], "--analyses");
+		totals.each |= !strcmp(argv[i], "--each");
 		totals.quiet |= !strcmp(argv[i], "--quiet");
 		if (argv[i][0] != '-')
 			check_file(argv[i]);

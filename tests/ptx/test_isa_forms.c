@@ -58,6 +58,79 @@ static void all_operations(void **state)
 	assert_int_equal(missing, 0);
 }
 
+/* Types, spaces and layouts mean something by their order among themselves; everything else may stand anywhere. */
+static bool is_positional(const char *modifier, size_t n)
+{
+	static const char *const words[] = {
+		"row",   "col",   "global", "shared",       "shared::cta", "shared::cluster",
+		"local", "const", "param",  "param::entry", "param::func"};
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (strlen(words[k]) == n && !memcmp(words[k], modifier, n))
+			return true;
+	return ptx_type_parse(modifier, n) != PTX_TYPE_NONE;
+}
+
+enum { MAX_MODIFIERS = 32 };
+struct opcode_text {
+	const char *parts[MAX_MODIFIERS];
+	size_t lengths[MAX_MODIFIERS], n;
+};
+
+/* Appends the parts that are positional, or those that aren't, the latter from the last one to the first. */
+static void append(char *out, const struct opcode_text *t, bool positional)
+{
+	for (size_t k = 0; k < t->n; k++) {
+		size_t i = positional ? k : t->n - 1 - k;
+		if (is_positional(t->parts[i], t->lengths[i]) == positional)
+			sprintf(out + strlen(out), ".%.*s", (int)t->lengths[i], t->parts[i]);
+	}
+}
+
+static void split_opcode(const char *text, size_t n, size_t name, struct opcode_text *t)
+{
+	t->n = 0;
+	for (const char *p = text + name; p < text + n && t->n < MAX_MODIFIERS; t->n++) {
+		t->parts[t->n] = p + 1;
+		t->lengths[t->n] = strcspn(p + 1, ". ;");
+		p += 1 + t->lengths[t->n];
+	}
+}
+
+static unsigned check_order(const char *form)
+{
+	char detail[200], other[512];
+	const char *at, *text = form[0] == '@' ? strchr(form, ' ') + 1 : form;
+	size_t n = strcspn(text, " ;");
+	struct ptx_inst want, got;
+	struct opcode_text t;
+	unsigned failures = 0;
+	if (!ptx_opcode_decode(text, n, &want, detail, sizeof(detail), &at))
+		return 0; /* a directive or a label stands first */
+	size_t name = strlen(ptx_op_name(want.op));
+	split_opcode(text, n, name, &t);
+	for (unsigned types_first = 0; types_first < 2; types_first++) {
+		sprintf(other, "%.*s", (int)name, text);
+		append(other, &t, types_first);
+		append(other, &t, !types_first);
+		bool ok = ptx_opcode_decode(other, strlen(other), &got, detail, sizeof(detail), &at);
+		if (ok && !memcmp(&want, &got, sizeof(want)))
+			continue;
+		print_error("%.*s and %s: %s\n", (int)n, text, other, ok ? "not the same" : detail);
+		failures++;
+	}
+	return failures;
+}
+
+static void any_order(void **state)
+{
+	(void)state;
+	unsigned failures = 0;
+	for (unsigned n = 0; n < table.ntargets; n++)
+		for (unsigned k = 0; k < table.targets[n].nforms; k++)
+			failures += check_order(table.targets[n].forms[k]);
+	assert_int_equal(failures, 0);
+}
+
 /* Directives and old dialects: whole modules in modules/. */
 static void all_modules(void **state)
 {
@@ -109,6 +182,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_forms),
 		cmocka_unit_test(all_operations),
+		cmocka_unit_test(any_order),
 		cmocka_unit_test(all_modules),
 	};
 	if (isa_table_read(&table, PTX_TEST_DIR "/isa_forms.txt")) {
