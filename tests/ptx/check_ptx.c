@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check_ptx [--dump] [--access] [--time] [--analyses] [--quiet] FILE...: parses, builds, verifies and analyses
- * every function of PTX files; --time: without verifying and analysing, --analyses: with these analyses timed. Prints what fails with its caret; exits 1 if
- * anything does. Used by the corpus test, and handy by hand. */
+ * check_ptx [--dump] [--access] [--time] [--analyses] [--each] [--quiet] FILE...: parses, builds, verifies and
+ * analyses every function of PTX files; --time: without verifying and analysing; --analyses: with these analyses timed;
+ * --each: a line for each file, its size, kernels, instructions, speed, and the memory of its module in multiples of
+ * the text. Prints what fails with its caret; exits 1 if anything does. Used by the corpus test, and handy by hand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "all_analyses.h"
 
 static struct {
-	bool dump, access, time, analyses, quiet;
+	bool dump, access, time, analyses, quiet, each;
 	unsigned long modules, functions, instructions, failures;
 	double seconds, analysis_seconds;
 	long facts;
