@@ -16,6 +16,9 @@
 #ifdef CUTRACE_HAVE_REPLAY
 #	include "replay/replay.h"
 #endif
+#ifdef CUTRACE_HAVE_PTX
+#	include "cli/ptx_report.h"
+#endif
 
 /* Exit status of every sub-command; 125 is what `git bisect run` skips. */
 enum { EXIT_MATCH = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
@@ -40,6 +43,9 @@ static const struct command commands[] = {
 #endif
 #ifdef CUTRACE_HAVE_REPLAY
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
+#endif
+#ifdef CUTRACE_HAVE_PTX
+	{"ptx", cmd_ptx, "FILE.ptx", "what kernels a PTX file has, what they do, which can't be executed and why"},
 #endif
 	{NULL, NULL, NULL, NULL},
 };
