@@ -80,6 +80,46 @@ static const struct planted uninit[] = {
 	 1, 1, NULL, 0, false},
 };
 
+static const struct planted matrices[] = {
+	{"wmma.load of unwritten memory",
+	 "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {r6,r7,r8,r9,r10,r11,r12,r13}, [r2]; //1\n", 1,
+	 32, "uninitialised: load of 32 bytes|shared address 0x0|line 1", 1, false},
+	{"wmma.store writes, with a stride",
+	 "mov.u32 r15, 24; wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [r2], {r0,r0,r0,r0}, r15; "
+	 "ld.shared.v4.u32 {r6,r7,r8,r9}, [r2+48]; ld.shared.v4.u32 {r6,r7,r8,r9}, [r2+16]; ld.shared.u32 "
+	 "r6, [r2+32]; //1\n",
+	 1, 32, "uninitialised: load of 4 bytes|shared address 0x20|line 1", 1, false},
+	{"wmma.store by columns",
+	 "wmma.store.d.sync.aligned.col.m32n8k16.shared.f32 [r2], {r0,r0,r0,r0,r0,r0,r0,r0}; "
+	 "ld.shared.v4.u32 {r6,r7,r8,r9}, [r2]; ld.shared.v4.u32 {r6,r7,r8,r9}, [r2+1008]; "
+	 "ld.shared.u32 r6, [r2+1024]; //1\n",
+	 1, 32, "uninitialised: load of 4 bytes|shared address 0x400|line 1", 1, false},
+	{"ldmatrix of unwritten rows",
+	 "shl.b32 r6, r0, 4; add.u32 r6, r6, r2; setp.lt.u32 p3, r0, 15; @p3 st.shared.v4.u32 [r6], "
+	 "{r0,r0,r0,r0}; "
+	 "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {r7,r8}, [r6]; //1\n",
+	 1, 32, "uninitialised: load of 16 bytes|shared address 0xf0|line 1|thread (15,0,0)", 1, false},
+	{"ldmatrix of written rows",
+	 "shl.b32 r6, r0, 4; add.u32 r6, r6, r2; setp.lt.u32 p3, r0, 16; @p3 st.shared.v4.u32 [r6], "
+	 "{r0,r0,r0,r0}; "
+	 "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {r7,r8}, [r6];",
+	 1, 32, NULL, 0, false},
+	{"mbarrier hands over",
+	 "setp.eq.u32 p3, r0, 0; @p3 mbarrier.init.shared.b64 [sh+1024], 32; bar.sync 0; @!p0 bra C; "
+	 "st.shared.u32 [r4], r0; "
+	 "mbarrier.arrive.shared.b64 _, [sh+1024]; bra.uni E; C: mbarrier.test_wait.parity.shared.b64 p4, "
+	 "[sh+1024], 0; @!p4 bra C; "
+	 "xor.b32 r6, r3, 128; add.u32 r6, r6, r2; ld.shared.u32 r7, [r6]; E:",
+	 1, 64, NULL, 0, false},
+	{"nobody waits at the mbarrier",
+	 "setp.eq.u32 p3, r0, 0; @p3 mbarrier.init.shared.b64 [sh+1024], 32; bar.sync 0; @!p0 bra C; add.u32 "
+	 "r8, r0, 1; "
+	 "st.shared.u32 [r4], r8; //1\nmbarrier.arrive.shared.b64 _, [sh+1024]; bra.uni E; C: xor.b32 r6, "
+	 "r3, 128; add.u32 r6, r6, "
+	 "r2; ld.shared.u32 r7, [r6]; //2\nE:",
+	 1, 64, "race: |line 1|line 2", 2, false},
+};
+
 #define FENCED_FLAG(store, load)                                                                           \
 	"@!p2 bra E; @!p1 bra WAIT; st.global.u32 [data], 42; membar.gl; " store " bra.uni E; WAIT: " load \
 	" setp.eq.u32 p3, r6, 0; @p3 bra WAIT; membar.gl; ld.global.u32 r7, [data]; st.global.u32 [d1], "  \
@@ -295,6 +335,12 @@ static void uninitialised_memory(void **state)
 	RUN(uninit, "check=uninit,watchdog_ms=20000,deterministic=1");
 }
 
+static void matrices_and_mbarriers(void **state)
+{
+	(void)state;
+	RUN(matrices, "check=all,watchdog_ms=20000,deterministic=1");
+}
+
 static void conflicting_accesses(void **state)
 {
 	(void)state;
@@ -485,6 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uninitialised_memory),
+		cmocka_unit_test(matrices_and_mbarriers),
 		cmocka_unit_test(conflicting_accesses),
 		cmocka_unit_test(barriers_in_divergent_code),
 		cmocka_unit_test(nothing_is_said_of_correct_kernels),

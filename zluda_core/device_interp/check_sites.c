@@ -129,7 +129,7 @@ static int matrix_tile(struct decode *c, struct check_site *s)
 	unsigned m, n, k, rows, columns, bits = ptx_type_bits(in->type);
 	const char *which = strstr(in->mods, load ? "load." : "store.");
 
-	if (sscanf(ptx_shape_name(in->shape), ".m%un%uk%u", &m, &n, &k) != 3 || bits < 1)
+	if (sscanf(ptx_shape_name(in->shape), "m%un%uk%u", &m, &n, &k) != 3 || bits < 1)
 		return 0;
 	char matrix = which ? strchr(which, '.')[1] : 'd';
 
