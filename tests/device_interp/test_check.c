@@ -507,6 +507,45 @@ static void findings_are_limited(void **state)
 	test_close(&t);
 }
 
+/* Without any option: the fault names line, thread, address and what is near. */
+static void strays_are_always_found(void **state)
+{
+	static const char text[] =
+		HEAD "setp.eq.u32 p3, r0, 3; @p3 add.u64 d4, d0, d1;\nld.global.u32 r6, [d4]; //1\n" TAIL;
+	const struct {
+		uint64_t displacement;
+		enum dev_fault_kind kind;
+		const char *says;
+	} rows[] = {{2, DEV_FAULT_MISALIGNED, "misaligned load of 4 bytes"},
+		    {4096, DEV_FAULT_ILLEGAL_ADDRESS, "0 bytes behind the end of the nearest allocation"},
+		    {4094, DEV_FAULT_MISALIGNED, "misaligned load of 4 bytes"},
+		    {0, DEV_FAULT_ILLEGAL_ADDRESS, "illegal load of 4 bytes"}}; /* 0: freed */
+	struct test_device t;
+	struct test_module m;
+
+	(void)state;
+	test_open(&t, "deterministic=1");
+	test_load(&m, &t, text, "test.ptx");
+	uint64_t a = test_alloc(&t, 4096, NULL);
+
+	for (unsigned k = 0; k < 4; k++) {
+		struct dev_fault f = {0};
+		uint64_t params[2] = {a, rows[k].displacement};
+		bool freed = rows[k].displacement == 0;
+
+		if (freed)
+			test_release(&t, a);
+		assert_int_not_equal(test_run(&m, "k", LAUNCH1(1, 32), params, 2, &f), 0);
+		assert_int_equal(f.kind, rows[k].kind);
+		assert_int_equal(f.thread[0], freed ? 0 : 3);
+		assert_int_equal(f.address, a + rows[k].displacement);
+		assert_true(has_part(text, f.message, "line 1", 6));
+		assert_non_null(strstr(f.message, rows[k].says));
+	}
+	test_unload(&m);
+	test_close(&t);
+}
+
 static void options_are_understood(void **state)
 {
 	static const char *const wrong[] = {"check=everything", "check=races+", "check=uninit+x",
@@ -540,6 +579,7 @@ int main(void)
 		cmocka_unit_test(calls_and_heap),
 		cmocka_unit_test(the_first_finding_is_an_error),
 		cmocka_unit_test(findings_are_limited),
+		cmocka_unit_test(strays_are_always_found),
 		cmocka_unit_test(options_are_understood),
 	};
 
