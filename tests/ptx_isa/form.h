@@ -35,6 +35,7 @@ struct want {
 };
 
 struct form;
+struct dev_texture;
 /* What one thread computes. `in` holds the inputs, zero-extended. */
 typedef void (*lane_ref)(const struct form *f, const uint64_t *in, struct want *out);
 /* What a whole block computes: in[thread * nin + i], out[thread * nout + i]. */
@@ -82,6 +83,11 @@ struct suite {
 	const char *version;       /* of PTX; NULL: 9.0 */
 	struct form *forms;
 	unsigned n, cap;
+	/* texture_model.h: descriptors, and what lies at TEXEL_BASE */
+	const struct dev_texture *textures;
+	unsigned ntextures;
+	const void *texels;
+	size_t texel_bytes;
 };
 
 /* Adds a form and returns it for further fields; the pointer is valid until the next one is added. `sig` is
@@ -156,6 +162,11 @@ void forms_mbarrier(struct suite *s);
 void forms_policy(struct suite *s);
 void forms_setmaxnreg(struct suite *s);
 void forms_old(struct suite *s);
+void forms_texture_sampling(struct suite *s);
+void forms_texture_types(struct suite *s);
+void forms_texture_texels(struct suite *s);
+void forms_texture_queries(struct suite *s);
+void forms_surface(struct suite *s);
 void forms_unsynchronised(struct suite *s);
 void forms_matrix_move(struct suite *s);
 void forms_wide_access(struct suite *s);

@@ -6,6 +6,7 @@
  */
 #include "form.h"
 #include "reference.h"
+#include "texture_model.h"
 #include "values.h"
 
 #include <stdarg.h>
@@ -170,8 +171,8 @@ int suite_emit(struct suite *s, const char *path)
 	return o ? 0 : -1;
 }
 
-enum { NBUFFERS = 3 };
-static const uint64_t bases[NBUFFERS] = {INPUT_BASE, OUTPUT_BASE, GLOBALS_BASE};
+enum { NBUFFERS = 4 };
+static const uint64_t bases[NBUFFERS] = {INPUT_BASE, OUTPUT_BASE, GLOBALS_BASE, TEXEL_BASE};
 
 struct machine {
 	const struct device_ops *ops;
@@ -278,6 +279,10 @@ static int machine_open(struct machine *m, const struct suite *s, struct diag *d
 		printf("  module %s: %s: %s\n", s->name, m->module->errors[i].where,
 		       m->module->errors[i].what);
 	rc = place_symbols(m, d);
+	if (!rc && s->texel_bytes)
+		rc = m->ops->write(m->dev, TEXEL_BASE, s->texels, s->texel_bytes, d);
+	for (unsigned i = 0; i < s->ntextures && !rc; i++)
+		rc = m->ops->texture_set(m->dev, &s->textures[i], d);
 	env.symbol_addr = m->symbols;
 	env.nsymbols = m->module->nsymbols;
 	if (!rc)
