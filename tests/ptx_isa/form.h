@@ -162,6 +162,7 @@ void forms_mbarrier(struct suite *s);
 void forms_policy(struct suite *s);
 void forms_setmaxnreg(struct suite *s);
 void forms_old(struct suite *s);
+void forms_special(struct suite *s);
 void forms_texture_sampling(struct suite *s);
 void forms_texture_types(struct suite *s);
 void forms_texture_texels(struct suite *s);

@@ -52,6 +52,7 @@ static const struct part {
 	{"texture_texels", "sm_90", forms_texture_texels, NULL},
 	{"texture_queries", "sm_90", forms_texture_queries, NULL},
 	{"surface", "sm_90", forms_surface, NULL},
+	{"special", "sm_90", forms_special, NULL},
 	{"old", "sm_20", forms_old, "2.3"},
 	{"unsynchronised", "sm_60", forms_unsynchronised, "6.0"},
 	{"more", "sm_90", forms_more, NULL},

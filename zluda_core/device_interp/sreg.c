@@ -22,6 +22,14 @@ static uint64_t clock_now(const struct warp *w)
 	return w->clock + (uint64_t)(w->slice_length - w->left);
 }
 
+/* In allocation units (10.30). Nothing is reserved for the system, so the aggregate (10.31) is the same. */
+static uint32_t shared_allocated(const struct block *b)
+{
+	uint32_t unit = b->grid->dev->cc_major < 8 ? 256 : 128;
+
+	return (b->shared_bytes + unit - 1) / unit * unit;
+}
+
 /* Registers that are the same for all lanes. */
 static uint64_t uniform_value(const struct warp *w, uint32_t r)
 {
@@ -55,7 +63,7 @@ static uint64_t uniform_value(const struct warp *w, uint32_t r)
 	case PTX_SREG_GLOBALTIMER_LO: return (uint32_t)now_ns(w);
 	case PTX_SREG_GLOBALTIMER_HI: return now_ns(w) >> 32;
 	case PTX_SREG_TOTAL_SMEM_SIZE:
-	case PTX_SREG_AGGR_SMEM_SIZE: return b->shared_bytes;
+	case PTX_SREG_AGGR_SMEM_SIZE: return shared_allocated(b);
 	case PTX_SREG_DYNAMIC_SMEM_SIZE: return l->shared_bytes;
 	/* Cooperative groups find the grid's barrier words there: high half in 1, low half in 2. */
 	case PTX_SREG_ENVREG1: return g->workspace >> 32;
