@@ -213,10 +213,50 @@ static void add_constants(struct suite *s)
 		0x3fb99999a0000000;
 }
 
+/* "NaN payloads are supported for double-precision instructions" (9.7.3): the one NaN among the operands comes out, quiet.
+ * k[0]: which operand it is. */
+static void ref_payload(const struct form *f, const uint64_t *in, struct want *out)
+{
+	out->bits = in[f->k[0]] | 1ull << 51;
+	out->kind = WANT_CANONICAL;
+}
+
+static void fill_payload(const struct form *f, unsigned t, uint64_t *in)
+{
+	uint64_t payload = (t + 1) * 0x9e3779b97f4a7c15ull >> 13;
+
+	for (unsigned i = 0; f->ins[i]; i++)
+		in[i] = 0x3ff0000000000000 + ((uint64_t)t << (40 + i));
+	in[f->k[0]] = 0x7ff0000000000000 | low_bits(payload, 52) | 1 | (t & 1 ? 1ull << 63 : 0);
+}
+
+static void add_payloads(struct suite *s)
+{
+	static const struct {
+		const char *op, *sig;
+	} rows[] = {{"add.rn.f64", "D=DD"}, {"sub.rz.f64", "D=DD"},  {"mul.rm.f64", "D=DD"},
+		    {"div.rn.f64", "D=DD"}, {"fma.rp.f64", "D=DDD"}, {"rcp.rn.f64", "D=D"},
+		    {"sqrt.rn.f64", "D=D"}};
+	static const char *const operands[] = {"%1", "%1, %2", "%1, %2, %3"};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned k = 0; rows[i].sig[2 + k]; k++) {
+			struct form *f = form_add(
+				s, rows[i].sig, ref_payload,
+				text_of("%s %%0, %s;", rows[i].op, operands[strlen(rows[i].sig) - 3]),
+				"%s of a NaN in operand %u", rows[i].op, k + 1);
+
+			f->fill = fill_payload;
+			f->ntuples = 64;
+			f->k[0] = (long)k;
+		}
+}
+
 void forms_float(struct suite *s)
 {
 	add_ariths(s);
 	add_minmax(s);
 	add_unary(s);
 	add_constants(s);
+	add_payloads(s);
 }
