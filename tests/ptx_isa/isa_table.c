@@ -51,7 +51,8 @@ const struct isa_set isa_sets[] = {
 	{"geom", "{.1d|.2d|.3d|.a1d|.a2d}"},
 	{"trap", "{.trap|.clamp|.zero}"},
 	{"cg", "{.cta_group::1|.cta_group::2}"},
-	{"n8", "{8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|"
+	{"n8", "{8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|"
+	       "216|224|"
 	       "232|240|248|256}"},
 	{"vop", "{|.add|.min|.max}"},
 	{"sp", "{.sp|.sp::ordered_metadata}"},
@@ -182,7 +183,8 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.14", "multimem.ld_reduce{|.relaxed.gpu|.acquire.gpu|.relaxed.sys|.acquire.sys}{|.global}"
 		     "{.min|.max|.add}{.u32|.s32|.u64|.s64}"},
 	{"9.7.9.14", "multimem.ld_reduce{|.relaxed.gpu|.acquire.gpu}{|.global}{.and|.or|.xor}{.b32|.b64}"},
-	{"9.7.9.14", "multimem{.st|.red.add}{|.relaxed.gpu|.release.gpu}{|.global}{.u32|.s32|.u64|.f32|.f64}"},
+	{"9.7.9.14",
+	 "multimem{.st|.red.add}{|.relaxed.gpu|.release.gpu}{|.global}{.u32|.s32|.u64|.f32|.f64}"},
 	{"9.7.9.14", "multimem{.ld_reduce.add|.st|.red.add}{|.relaxed.gpu}{|.global}{|.v2|.v4}"
 		     "{.f16x2|.bf16x2|.f32}"},
 	{"9.7.9.15", "prefetch{|.global|.local}{.L1|.L2}"},
@@ -191,8 +193,9 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.15", "prefetchu.L1"},
 	{"9.7.9.16", "applypriority{|.global}.L2::evict_normal"},
 	{"9.7.9.17", "discard{|.global}.L2"},
-	{"9.7.9.18", "createpolicy.fractional{.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged}"
-		     "{|.L2::evict_first|.L2::evict_unchanged}.b64"},
+	{"9.7.9.18",
+	 "createpolicy.fractional{.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged}"
+	 "{|.L2::evict_first|.L2::evict_unchanged}.b64"},
 	{"9.7.9.18", "createpolicy.range{|.global}{.L2::evict_last|.L2::evict_normal|.L2::evict_first|"
 		     ".L2::evict_unchanged}{|.L2::evict_first|.L2::evict_unchanged}.b64"},
 	{"9.7.9.18", "createpolicy.cvt.L2.b64"},
@@ -243,21 +246,25 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.25.4", "cp.async.bulk.prefetch.L2.global{|.L2::cache_hint}"},
 	{"9.7.9.25.4", "cp.reduce.async.bulk.shared::cluster.shared.mbarrier::complete_tx::bytes"
 		       "{.and|.or|.xor|.add|.inc|.dec|.min|.max}{.b32|.u32|.s32|.b64|.u64}"},
-	{"9.7.9.25.4", "cp.reduce.async.bulk.global.shared.bulk_group{|.L2::cache_hint}"
-		       "{.and|.or|.xor|.add|.inc|.dec|.min|.max}{.b32|.u32|.s32|.b64|.u64|.s64|.f16|.bf16|.f32|.f64}"},
+	{"9.7.9.25.4",
+	 "cp.reduce.async.bulk.global.shared.bulk_group{|.L2::cache_hint}"
+	 "{.and|.or|.xor|.add|.inc|.dec|.min|.max}{.b32|.u32|.s32|.b64|.u64|.s64|.f16|.bf16|.f32|.f64}"},
 	{"9.7.9.25.4", "cp.async.bulk{.commit_group|.wait_group|.wait_group.read}"},
-	{"9.7.9.25.5", "cp.async.bulk.tensor$n5{.shared|.shared::cluster}.global"
-		       "{|.tile|.tile::gather4|.im2col|.im2col::w|.im2col::w::128}.mbarrier::complete_tx::bytes"
-		       "{|.multicast::cluster}{|$cg}{|.L2::cache_hint}"},
-	{"9.7.9.25.5", "cp.async.bulk.tensor$n5.global.shared{|.tile|.tile::scatter4|.im2col_no_offs}.bulk_group"
-		       "{|.L2::cache_hint}"},
+	{"9.7.9.25.5",
+	 "cp.async.bulk.tensor$n5{.shared|.shared::cluster}.global"
+	 "{|.tile|.tile::gather4|.im2col|.im2col::w|.im2col::w::128}.mbarrier::complete_tx::bytes"
+	 "{|.multicast::cluster}{|$cg}{|.L2::cache_hint}"},
+	{"9.7.9.25.5",
+	 "cp.async.bulk.tensor$n5.global.shared{|.tile|.tile::scatter4|.im2col_no_offs}.bulk_group"
+	 "{|.L2::cache_hint}"},
 	{"9.7.9.25.5", "cp.reduce.async.bulk.tensor$n5.global.shared{.add|.min|.max|.inc|.dec|.and|.or|.xor}"
 		       "{|.tile|.im2col_no_offs}.bulk_group{|.L2::cache_hint}"},
 	{"9.7.9.25.5", "cp.async.bulk.prefetch.tensor$n5.L2.global"
 		       "{|.tile|.tile::gather4|.im2col|.im2col::w|.im2col::w::128}{|.L2::cache_hint}"},
-	{"9.7.9.26", "tensormap.replace.tile{.global_address|.rank|.box_dim|.global_dim|.global_stride|.element_stride|"
-		     ".elemtype|.interleave_layout|.swizzle_mode|.swizzle_atomicity|.fill_mode}{|.global|.shared}.b1024"
-		     "{.b32|.b64}"},
+	{"9.7.9.26",
+	 "tensormap.replace.tile{.global_address|.rank|.box_dim|.global_dim|.global_stride|.element_stride|"
+	 ".elemtype|.interleave_layout|.swizzle_mode|.swizzle_atomicity|.fill_mode}{|.global|.shared}.b1024"
+	 "{.b32|.b64}"},
 	/* textures and surfaces */
 	{"9.7.10.3", "tex{|.base|.level|.grad}{.1d|.2d|.3d|.a1d|.a2d}.v4{.u32|.s32|.f32|.f16}.f32"},
 	{"9.7.10.3", "tex{.1d|.2d|.3d|.a1d|.a2d}.v4{.u32|.s32|.f32|.f16}.s32"},
@@ -265,37 +272,44 @@ const struct isa_row isa_rows[] = {
 	{"9.7.10.3", "tex{|.base}{.2dms|.a2dms}.v4{.u32|.s32|.f32|.f16}.s32"},
 	{"9.7.10.3", "tex{|.base|.level|.grad}{.1d|.2d|.3d|.a1d|.a2d|.cube|.acube}.v2.f16x2.f32"},
 	{"9.7.10.4", "tld4{.r|.g|.b|.a}{.2d|.a2d|.cube|.acube}.v4{.u32|.s32|.f32}.f32"},
-	{"9.7.10.5", "txq{.width|.height|.depth|.channel_data_type|.channel_order|.normalized_coords|.array_size|"
-		     ".num_mipmap_levels|.num_samples}.b32"},
+	{"9.7.10.5",
+	 "txq{.width|.height|.depth|.channel_data_type|.channel_order|.normalized_coords|.array_size|"
+	 ".num_mipmap_levels|.num_samples}.b32"},
 	{"9.7.10.5", "txq.level{.width|.height|.depth}.b32"},
-	{"9.7.10.5", "txq{.force_unnormalized_coords|.filter_mode|.addr_mode_0|.addr_mode_1|.addr_mode_2}.b32"},
+	{"9.7.10.5",
+	 "txq{.force_unnormalized_coords|.filter_mode|.addr_mode_0|.addr_mode_1|.addr_mode_2}.b32"},
 	{"9.7.10.6", "istypep{.texref|.samplerref|.surfref}"},
 	{"9.7.11.1", "suld.b$geom{|.ca|.cg|.cs|.cv}{|.v2|.v4}{.b8|.b16|.b32|.b64}$trap"},
 	{"9.7.11.2", "sust.b$geom{|.wb|.cg|.cs|.wt}{|.v2|.v4}{.b8|.b16|.b32|.b64}$trap"},
 	{"9.7.11.2", "sust.p{.1d|.2d|.3d}{|.v2|.v4}.b32$trap"},
 	{"9.7.11.3", "sured.b{.add|.min|.max|.and|.or}{.1d|.2d|.3d}{.u32|.u64|.s32|.b32|.s64}$trap"},
 	{"9.7.11.3", "sured.p{.add|.min|.max|.and|.or}{.1d|.2d|.3d}{.b32|.b64}$trap"},
-	{"9.7.11.4", "suq{.width|.height|.depth|.channel_data_type|.channel_order|.array_size|.memory_layout}.b32"},
+	{"9.7.11.4",
+	 "suq{.width|.height|.depth|.channel_data_type|.channel_order|.array_size|.memory_layout}.b32"},
 	/* control */
 	{"9.7.12", "{bra|brx.idx|call|ret}{|.uni}"},
 	{"9.7.12", "exit"},
 	/* synchronisation */
-	{"9.7.13.1", "{bar|bar.cta|barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}"},
+	{"9.7.13.1",
+	 "{bar|bar.cta|barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}"},
 	{"9.7.13.1", "{barrier|barrier.cta}{.sync|.arrive|.red.popc.u32|.red.and.pred|.red.or.pred}.aligned"},
 	{"9.7.13.2", "bar.warp.sync"},
-	{"9.7.13.3", "barrier.cluster{.arrive|.arrive.release|.arrive.relaxed|.wait|.wait.acquire}{|.aligned}"},
+	{"9.7.13.3",
+	 "barrier.cluster{.arrive|.arrive.release|.arrive.relaxed|.wait|.wait.acquire}{|.aligned}"},
 	{"9.7.13.4", "membar{.cta|.gl|.sys}"},
 	{"9.7.13.4", "fence{|.sc|.acq_rel|.acquire|.release}$scope"},
 	{"9.7.13.4", "membar.proxy.alias"}, /* assemblers take no other kind */
 	{"9.7.13.4", "fence.proxy{.alias|.async|.async.global|.async.shared|.async.shared::cluster}"},
 	{"9.7.13.4", "fence.proxy.tensormap::generic{.acquire|.release}$scope"},
 	{"9.7.13.4", "fence.mbarrier_init.release.cluster"},
-	{"9.7.13.4", "fence{.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta}.cluster"},
+	{"9.7.13.4",
+	 "fence{.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta}.cluster"},
 	{"9.7.13.4", "fence.proxy.async::generic"
 		     "{.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta}.cluster"},
 	{"9.7.13.5", "atom$SEM$SCOPE$spaces{.and|.or|.xor|.cas|.exch}{.b32|.b64}"},
 	{"9.7.13.5", "atom$SEM$SCOPE$spaces{.add|.min|.max}{.u32|.s32|.u64|.s64}"},
-	{"9.7.13.5", "atom$SEM$SCOPE$spaces{.inc.u32|.dec.u32|.add.f32|.add.f64|.cas.b16|.cas.b128|.exch.b128}"},
+	{"9.7.13.5",
+	 "atom$SEM$SCOPE$spaces{.inc.u32|.dec.u32|.add.f32|.add.f64|.cas.b16|.cas.b128|.exch.b128}"},
 	{"9.7.13.5", "atom$SEM$SCOPE$spaces.add.noftz{.f16|.f16x2|.bf16|.bf16x2}"},
 	{"9.7.13.5", "atom$SEM$SCOPE{|.global}.add{.v2|.v4}.f32"},
 	{"9.7.13.5", "atom$SEM$SCOPE{|.global}{.add|.min|.max}.noftz"
@@ -307,9 +321,10 @@ const struct isa_row isa_rows[] = {
 	{"9.7.13.6", "red$RSEM$SCOPE{|.global}.add{.v2|.v4}.f32"},
 	{"9.7.13.6", "red$RSEM$SCOPE{|.global}{.add|.min|.max}.noftz"
 		     "{{.v2|.v4|.v8}{.f16|.bf16}|{.v2|.v4}{.f16x2|.bf16x2}}"},
-	{"9.7.13.7", "red.async.relaxed.cluster{|.shared::cluster}.mbarrier::complete_tx::bytes"
-		     "{.inc.u32|.dec.u32|.min.u32|.min.s32|.max.u32|.max.s32|.and.b32|.or.b32|.xor.b32|.add.u32|.add.s32|"
-		     ".add.u64}"},
+	{"9.7.13.7",
+	 "red.async.relaxed.cluster{|.shared::cluster}.mbarrier::complete_tx::bytes"
+	 "{.inc.u32|.dec.u32|.min.u32|.min.s32|.max.u32|.max.s32|.and.b32|.or.b32|.xor.b32|.add.u32|.add.s32|"
+	 ".add.u64}"},
 	{"9.7.13.7", "red.async{|.mmio}.release{.gpu|.sys}{|.global}.add{.u32|.s32|.u64|.s64}"},
 	{"9.7.13.8", "vote{|.sync}{.all.pred|.any.pred|.uni.pred|.ballot.b32}"},
 	{"9.7.13.10", "match{.any|.all}.sync{.b32|.b64}"},
@@ -320,28 +335,34 @@ const struct isa_row isa_rows[] = {
 	{"9.7.13.14", "elect.sync"},
 	{"9.7.13.15", "mbarrier{.init|.inval}{|.shared}.b64"},
 	{"9.7.13.15", "mbarrier{.expect_tx|.complete_tx}{|.relaxed.cta|.relaxed.cluster}$mcta.b64"},
-	{"9.7.13.15", "mbarrier{.arrive|.arrive_drop}{|.expect_tx}{|.release.cta|.release.cluster|.relaxed.cta|"
-		      ".relaxed.cluster}$mcta.b64"},
+	{"9.7.13.15",
+	 "mbarrier{.arrive|.arrive_drop}{|.expect_tx}{|.release.cta|.release.cluster|.relaxed.cta|"
+	 ".relaxed.cluster}$mcta.b64"},
 	{"9.7.13.15", "mbarrier{.arrive|.arrive_drop}.noComplete{|.release.cta}{|.shared}.b64"},
 	{"9.7.13.15", "cp.async.mbarrier.arrive{|.noinc}{|.shared}.b64"},
 	{"9.7.13.15", "mbarrier{.test_wait|.try_wait}{|.parity}{|.acquire.cta|.acquire.cluster|.relaxed.cta|"
 		      ".relaxed.cluster}{|.shared}.b64"},
 	{"9.7.13.15", "mbarrier.pending_count.b64"},
-	{"9.7.13.16", "tensormap.cp_fenceproxy.global.shared.tensormap::generic.release{.cta|.cluster|.gpu|.sys}.sync."
-		      "aligned"},
+	{"9.7.13.16",
+	 "tensormap.cp_fenceproxy.global.shared.tensormap::generic.release{.cta|.cluster|.gpu|.sys}.sync."
+	 "aligned"},
 	{"9.7.13.17", "clusterlaunchcontrol.try_cancel.async{|.shared}.mbarrier::complete_tx::bytes"
 		      "{|.multicast::cluster::all}.b128"},
-	{"9.7.13.18", "clusterlaunchcontrol.query_cancel{.is_canceled.pred.b128|.get_first_ctaid.v4.b32.b128|"
-		      ".get_first_ctaid::x.b32.b128|.get_first_ctaid::y.b32.b128|.get_first_ctaid::z.b32.b128}"},
+	{"9.7.13.18",
+	 "clusterlaunchcontrol.query_cancel{.is_canceled.pred.b128|.get_first_ctaid.v4.b32.b128|"
+	 ".get_first_ctaid::x.b32.b128|.get_first_ctaid::y.b32.b128|.get_first_ctaid::z.b32.b128}"},
 	/* matrices */
 	{"9.7.14.4.3", "wmma.load{.a|.b}.sync.aligned$rc$wshape$wspace{.f16|.s8|.u8|.bf16}"},
 	{"9.7.14.4.3", "wmma.load.c.sync.aligned$rc$wshape$wspace{.f16|.f32|.s32}"},
-	{"9.7.14.4.3", "wmma.load{{.a|.b}.sync.aligned$rc.m16n16k8$wspace.tf32|.c.sync.aligned$rc.m16n16k8$wspace.f32}"},
+	{"9.7.14.4.3",
+	 "wmma.load{{.a|.b}.sync.aligned$rc.m16n16k8$wspace.tf32|.c.sync.aligned$rc.m16n16k8$wspace.f32}"},
 	{"9.7.14.4.3", "wmma.load{.a|.b|.c}.sync.aligned$rc.m8n8k4$wspace.f64"},
-	{"9.7.14.4.3", "wmma.load{.a.sync.aligned.row|.b.sync.aligned.col}{.m8n8k32$wspace$nibble|.m8n8k128$wspace.b1}"},
+	{"9.7.14.4.3",
+	 "wmma.load{.a.sync.aligned.row|.b.sync.aligned.col}{.m8n8k32$wspace$nibble|.m8n8k128$wspace.b1}"},
 	{"9.7.14.4.3", "wmma.load.c.sync.aligned$rc{.m8n8k32|.m8n8k128}$wspace.s32"},
-	{"9.7.14.4.4", "wmma.store.d.sync.aligned$rc{$wshape$wspace{.f16|.f32|.s32}|{.m8n8k32|.m8n8k128}$wspace.s32|"
-		       ".m16n16k8$wspace.f32|.m8n8k4$wspace.f64}"},
+	{"9.7.14.4.4",
+	 "wmma.store.d.sync.aligned$rc{$wshape$wspace{.f16|.f32|.s32}|{.m8n8k32|.m8n8k128}$wspace.s32|"
+	 ".m16n16k8$wspace.f32|.m8n8k4$wspace.f64}"},
 	{"9.7.14.4.5", "wmma.mma.sync.aligned$rc$rc$wshape{.f16|.f32}{.f16|.f32}"},
 	{"9.7.14.4.5", "wmma.mma.sync.aligned$rc$rc$wshape{.s32.u8.u8.s32|.s32.s8.s8.s32}{|.satfinite}"},
 	{"9.7.14.4.5", "wmma.mma.sync.aligned$rc$rc{$wshape.f32.bf16.bf16.f32|.m16n16k8.f32.tf32.tf32.f32}"},
@@ -350,24 +371,35 @@ const struct isa_row isa_rows[] = {
 	{"9.7.14.4.5", "wmma.mma{.xor|.and}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"},
 	{"9.7.14.5.14", "mma.sync.aligned.m8n8k4$rc$rc{.f16.f16.f16.f16|.f32.f16.f16.f16|.f32.f16.f16.f32}"},
 	{"9.7.14.5.14", "mma.sync.aligned{.m16n8k8|.m16n8k16}.row.col{.f16.f16.f16.f16|.f32.f16.f16.f32}"},
-	{"9.7.14.5.14", "mma.sync.aligned{.m16n8k4.row.col.f32.tf32.tf32.f32|.m16n8k8.row.col.f32.tf32.tf32.f32|"
-			".m16n8k8.row.col.f32.bf16.bf16.f32|.m16n8k16.row.col.f32.bf16.bf16.f32}"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned{.m16n8k4.row.col.f32.tf32.tf32.f32|.m16n8k8.row.col.f32.tf32.tf32.f32|"
+	 ".m16n8k8.row.col.f32.bf16.bf16.f32|.m16n8k16.row.col.f32.bf16.bf16.f32}"},
 	{"9.7.14.5.14", "mma.sync.aligned{.m16n8k16|.m16n8k32}.row.col{.f32$f8$f8.f32|.f16$f8$f8.f16}"},
-	{"9.7.14.5.14", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4{.f32$f864$f864.f32|.f16$f864$f864.f16}"},
-	{"9.7.14.5.14", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{|.scale_vec::2X}.f32.e2m1.e2m1.f32."
-			"ue8m0"},
-	{"9.7.14.5.14", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale{.scale_vec::2X.f32.e2m1.e2m1.f32."
-			"ue8m0|.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3}"},
-	{"9.7.14.5.14", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{|.scale_vec::1X}.f32$f864$f864.f32."
-			"ue8m0"},
-	{"9.7.14.5.14", "mma.sync.aligned{.m8n8k4|.m16n8k4|.m16n8k8|.m16n8k16}.row.col{|.rn|.rz|.rm|.rp}.f64.f64.f64."
-			"f64"},
-	{"9.7.14.5.14", "mma.sync.aligned{.m8n8k16|.m16n8k16|.m16n8k32}.row.col{|.satfinite}.s32$byte$byte.s32"},
-	{"9.7.14.5.14", "mma.sync.aligned{.m8n8k32|.m16n8k32|.m16n8k64}.row.col{|.satfinite}.s32$nibble$nibble.s32"},
-	{"9.7.14.5.14", "mma.sync.aligned{.m8n8k128|.m16n8k128|.m16n8k256}.row.col.s32.b1.b1.s32{.xor|.and}.popc"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4{.f32$f864$f864.f32|.f16$f864$f864.f16}"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{|.scale_vec::2X}.f32.e2m1.e2m1.f32."
+	 "ue8m0"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale{.scale_vec::2X.f32.e2m1.e2m1.f32."
+	 "ue8m0|.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3}"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{|.scale_vec::1X}.f32$f864$f864.f32."
+	 "ue8m0"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned{.m8n8k4|.m16n8k4|.m16n8k8|.m16n8k16}.row.col{|.rn|.rz|.rm|.rp}.f64.f64.f64."
+	 "f64"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned{.m8n8k16|.m16n8k16|.m16n8k32}.row.col{|.satfinite}.s32$byte$byte.s32"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned{.m8n8k32|.m16n8k32|.m16n8k64}.row.col{|.satfinite}.s32$nibble$nibble.s32"},
+	{"9.7.14.5.14",
+	 "mma.sync.aligned{.m8n8k128|.m16n8k128|.m16n8k256}.row.col.s32.b1.b1.s32{.xor|.and}.popc"},
 	{"9.7.14.5.15", "ldmatrix.sync.aligned.m8n8{.x1|.x2|.x4}{|.trans}{|.shared}.b16"},
-	{"9.7.14.5.15", "ldmatrix.sync.aligned.m8n16{.x1|.x2|.x4}{|.shared}{.b8x16.b6x16_p32|.b8x16.b4x16_p64}"},
-	{"9.7.14.5.15", "ldmatrix.sync.aligned.m16n16{.x1|.x2}.trans{|.shared}{.b8|.b8x16.b6x16_p32|.b8x16.b4x16_p64}"},
+	{"9.7.14.5.15",
+	 "ldmatrix.sync.aligned.m8n16{.x1|.x2|.x4}{|.shared}{.b8x16.b6x16_p32|.b8x16.b4x16_p64}"},
+	{"9.7.14.5.15",
+	 "ldmatrix.sync.aligned.m16n16{.x1|.x2}.trans{|.shared}{.b8|.b8x16.b6x16_p32|.b8x16.b4x16_p64}"},
 	{"9.7.14.5.16", "stmatrix.sync.aligned.m8n8{.x1|.x2|.x4}{|.trans}{|.shared}.b16"},
 	{"9.7.14.5.16", "stmatrix.sync.aligned.m16n8{.x1|.x2|.x4}.trans{|.shared}.b8"},
 	{"9.7.14.5.17", "movmatrix.sync.aligned.m8n8.trans.b16"},
@@ -379,20 +411,26 @@ const struct isa_row isa_rows[] = {
 		     ".f16$f864$f864.f16}"},
 	{"9.7.14.6", "mma$sp.sync.aligned{.m16n8k32|.m16n8k64}.row.col{|.satfinite}.s32$byte$byte.s32"},
 	{"9.7.14.6", "mma$sp.sync.aligned{.m16n8k64|.m16n8k128}.row.col{|.satfinite}.s32$nibble$nibble.s32"},
-	{"9.7.14.6", "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.kind::mxf4.block_scale{|.scale_vec::2X}|"
-		     ".kind::mxf4nvf4.block_scale.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0"},
-	{"9.7.14.6", "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32."
+	{"9.7.14.6",
+	 "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.kind::mxf4.block_scale{|.scale_vec::2X}|"
+	 ".kind::mxf4nvf4.block_scale.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0"},
+	{"9.7.14.6", "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale."
+		     "scale_vec::4X.f32."
 		     "e2m1.e2m1.f32.ue4m3"},
-	{"9.7.14.6", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{|.scale_vec::1X}."
-		     "f32$f864$f864.f32.ue8m0"},
-	{"9.7.15", "wgmma.mma_async.sync.aligned.m64n$n8{k16{.f16.f16.f16|.f32.f16.f16|.f32.bf16.bf16}|k8.f32.tf32.tf32|"
+	{"9.7.14.6",
+	 "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{|.scale_vec::1X}."
+	 "f32$f864$f864.f32.ue8m0"},
+	{"9.7.15", "wgmma.mma_async.sync.aligned.m64n$n8{k16{.f16.f16.f16|.f32.f16.f16|.f32.bf16.bf16}|k8."
+		   "f32.tf32.tf32|"
 		   "k32{.f16|.f32}$f8$f8}"},
-	{"9.7.15", "wgmma.mma_async.sp.sync.aligned.m64n$n8{k32{.f16.f16.f16|.f32.f16.f16|.f32.bf16.bf16}|k16.f32.tf32."
-		   "tf32|k64{.f16|.f32}$f8$f8}"},
-	{"9.7.15", "wgmma.mma_async{.sync.aligned.m64n{8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|224|240|256}"
-		   "{k32{|.satfinite}.s32$byte$byte|k256.s32.b1.b1.and.popc}|"
-		   ".sp.sync.aligned.m64n{8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|224|240|256}"
-		   "k64{|.satfinite}.s32$byte$byte}"},
+	{"9.7.15",
+	 "wgmma.mma_async.sp.sync.aligned.m64n$n8{k32{.f16.f16.f16|.f32.f16.f16|.f32.bf16.bf16}|k16.f32.tf32."
+	 "tf32|k64{.f16|.f32}$f8$f8}"},
+	{"9.7.15",
+	 "wgmma.mma_async{.sync.aligned.m64n{8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|224|240|256}"
+	 "{k32{|.satfinite}.s32$byte$byte|k256.s32.b1.b1.and.popc}|"
+	 ".sp.sync.aligned.m64n{8|16|24|32|48|64|80|96|112|128|144|160|176|192|208|224|240|256}"
+	 "k64{|.satfinite}.s32$byte$byte}"},
 	{"9.7.15", "wgmma{.fence|.commit_group|.wait_group}.sync.aligned"},
 	{"9.7.16", "tcgen05.alloc$cg.sync.aligned{|.shared}.b32"},
 	{"9.7.16", "tcgen05{.dealloc$cg.sync.aligned.b32|.relinquish_alloc_permit$cg.sync.aligned}"},
@@ -422,8 +460,9 @@ const struct isa_row isa_rows[] = {
 	{"9.7.18.1", "{vshl|vshr}$i32x$i32x.u32$sat{.clamp|.wrap}$vop"},
 	{"9.7.18.1", "vmad$i32x$i32x$i32x{|.po}$sat{|.shr7|.shr15}"},
 	{"9.7.18.1", "vset$i32x$i32x$scmp$vop"},
-	{"9.7.18.2", "{vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2|vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4}$i32x$i32x$i32x"
-		     "{|.sat|.add}"},
+	{"9.7.18.2",
+	 "{vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2|vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4}$i32x$i32x$i32x"
+	 "{|.sat|.add}"},
 	{"9.7.18.2", "{vset2|vset4}$i32x$i32x$scmp{|.add}"},
 	{"9.7.19", "{brkpt|trap|pmevent|pmevent.mask|nanosleep.u32}"},
 	{"9.7.19.5", "setmaxnreg{.inc|.dec}.sync.aligned.u32"},

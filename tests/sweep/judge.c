@@ -103,8 +103,8 @@ static bool is_special(const struct sweep_form *f, const struct verdict *v)
 }
 
 /* The gross approximations see the upper word alone, and give one (9.7.3.14, 9.7.3.17). */
-static bool upper_word_ok(const struct group *g, struct sweep_result *r,
-			  const uint64_t *in, uint64_t got, struct verdict *v)
+static bool upper_word_ok(const struct group *g, struct sweep_result *r, const uint64_t *in, uint64_t got,
+			  struct verdict *v)
 {
 	uint64_t cut[3] = {in[0] & 0xffffffff00000000ull};
 	struct evaluation e;

@@ -30,7 +30,7 @@ static bool parse(int argc, char **argv, struct options *o)
 {
 	int i = 1;
 
-	*o = (struct options){.samples = 100000, .shard = 1, .shards = 1};
+	*o = (struct options){.samples = 50000, .shard = 1, .shards = 1};
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		unsigned long long a, b;
 		char rest;
