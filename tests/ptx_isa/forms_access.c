@@ -228,6 +228,7 @@ static void add_ordered(struct suite *s, adder add, const char *op, const char *
 {
 	for (unsigned sp = GLOBAL; sp <= LOCAL; sp++)
 		each_type(s, add, text_of("%s%s", op, places[sp].space), &places[sp], true);
+	/* the ISA allows .local here, assemblers don't */
 	for (unsigned sp = GLOBAL; sp <= LOCAL; sp++)
 		if (sp != SHARED_CTA && sp != SHARED_CLUSTER)
 			each_type(s, add, text_of("%s.volatile%s", op, places[sp].space), &places[sp], true);
@@ -373,6 +374,12 @@ static void add_b128(struct suite *s)
 			f->ntuples = 32;
 			continue;
 		}
+		if (sp <= GENERIC)
+			form_add(s, "dd=dddd", ref_copy,
+				 text_of(TEMPS
+					 ".reg .b128 q; %s\n\tldu%s.b128 q, [a]; mov.b128 {v0, v1}, q; }",
+					 fill_text(p, 2), p->space),
+				 "ldu%s.b128", p->space);
 		form_add(s, "dd=dddd", ref_copy,
 			 text_of(TEMPS ".reg .b128 q; %s\n\tmov.b128 q, {v2, v3}; st%s.b128 [a+16], q; "
 				       "ld%s.v2.b64 {v0, v1}, [a+16]; }",
@@ -400,13 +407,18 @@ void forms_access(struct suite *s)
 /* Vectors of 256 bits, sm_100 and later. */
 void forms_wide_access(struct suite *s)
 {
+	static const char *const evictions[] = {"", ".L2::evict_last", ".L2::evict_normal",
+						".L2::evict_first"};
+
 	for (unsigned i = 0; i < NTYPES; i++) {
 		unsigned n = 256 / type_bits(types[i]);
 
 		if (type_bits(types[i]) < 32)
 			continue;
-		add_load(s, "ld.global", &places[GLOBAL], n, types[i]);
-		add_load(s, "ld.global.nc", &places[GLOBAL], n, types[i]);
-		add_store(s, "st.global", &places[GLOBAL], n, types[i]);
+		for (unsigned k = 0; k < 4; k++) {
+			add_load(s, text_of("ld.global%s", evictions[k]), &places[GLOBAL], n, types[i]);
+			add_load(s, text_of("ld.global.nc%s", evictions[k]), &places[GLOBAL], n, types[i]);
+			add_store(s, text_of("st.global%s", evictions[k]), &places[GLOBAL], n, types[i]);
+		}
 	}
 }

@@ -70,8 +70,9 @@ static void ref_atom_float(const struct form *f, const uint64_t *in, struct want
 
 enum space { GLOBAL, GENERIC, SHARED, CLUSTER };
 static const char *const space_names[] = {".global", "", ".shared", ".shared::cluster"};
-/* Semantics and scope of what is added next: they change nothing for one thread. */
+/* Semantics and scope of what is added next, and whether it has a cache policy: they change nothing for one thread. */
 static const char *order = "";
+static bool hinted;
 
 /* Puts the value into the thread's cell, does the operation on it, reads the cell. %X are cells, `cell` the
  * address. */
@@ -101,19 +102,22 @@ static struct form *add_cell(struct suite *s, enum space sp, bool is_red, bool c
 {
 	char sig[10] = {letter, letter, '=', letter, letter, cas ? letter : 0};
 	unsigned first = is_red ? 1 : 2;
+	const char *policy =
+		hinted ? ".reg .b64 pol; createpolicy.fractional.L2::evict_last.b64 pol, 1.0; " : "";
 	char *operands, *text;
 	struct form *f;
 
 	if (is_red)
 		memmove(sig, sig + 1, sizeof(sig) - 1);
-	operands = is_red ? text_of("red%s%s.%s [cell], %%2;", order, space_names[sp], insn)
-			  : text_of("atom%s%s.%s %%0, [cell], %%3%s;", order, space_names[sp], insn,
-				    cas ? ", %4" : "");
+	operands = is_red ? text_of("%sred%s%s.%s [cell], %%2%s;", policy, order, space_names[sp], insn,
+				    hinted ? ", pol" : "")
+			  : text_of("%satom%s%s.%s %%0, [cell], %%3%s%s;", policy, order, space_names[sp],
+				    insn, cas ? ", %4" : "", hinted ? ", pol" : "");
 	text = cell_text(sp, bit_type(bits), first == 1 ? "%1" : "%2", operands, is_red ? "%0" : "%1");
 	f = form_add(s, sig, ref, text, "%s%s%s.%s%s", is_red ? "red" : "atom", order, space_names[sp], insn,
 		     mods);
 	f->k[1] = is_red;
-	f->most = *order ? 32 : 0;
+	f->most = *order || hinted ? 32 : 0;
 	return f;
 }
 
@@ -125,10 +129,13 @@ static void add_op(struct suite *s, enum op op, const char *type)
 	const struct int_type *t = int_type_find(type);
 	char letter = t->bits == 64 ? 'd' : t->bits == 16 ? 'h' : 'w';
 
-	for (unsigned sp = GLOBAL; sp <= CLUSTER; sp++)
+	if (hinted && op == CAS)
+		return;
+	for (unsigned sp = GLOBAL; sp <= (hinted ? GENERIC : CLUSTER); sp++)
 		for (unsigned red = 0; red < (op == CAS || op == EXCH || atom_only ? 1u : 2u); red++) {
-			struct form *f = add_cell(s, (enum space)sp, red, op == CAS, letter, t->bits,
-						  ref_atom, text_of("%s.%s", op_names[op], type), "");
+			struct form *f = add_cell(
+				s, (enum space)sp, red, op == CAS, letter, t->bits, ref_atom,
+				text_of("%s%s.%s", op_names[op], hinted ? ".L2::cache_hint" : "", type), "");
 
 			f->type = t;
 			f->k[0] = op;
@@ -146,7 +153,7 @@ static void add_ints(struct suite *s)
 		{XOR, {"b32", "b64"}},
 		{EXCH, {"b32", "b64"}},
 		{CAS, {"b16", "b32", "b64"}},
-		{ADD, {"u32", "s32", "u64", "s64"}},
+		{ADD, {"u32", "s32", "u64"}},
 		{INC, {"u32"}},
 		{DEC, {"u32"}},
 		{MIN, {"u32", "s32", "u64", "s64"}},
@@ -156,6 +163,14 @@ static void add_ints(struct suite *s)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned k = 0; k < 4 && rows[i].types[k]; k++)
 			add_op(s, rows[i].op, rows[i].types[k]);
+}
+
+/* The hint stands before the type. */
+static const char *float_name(const char *insn)
+{
+	const char *type = strrchr(insn, '.');
+
+	return hinted ? text_of("%.*s.L2::cache_hint%s", (int)(type - insn), insn, type) : insn;
 }
 
 static void add_floats(struct suite *s)
@@ -168,10 +183,11 @@ static void add_floats(struct suite *s)
 		    {"add.noftz.f16x2", 'E', 32}, {"add.noftz.bf16", 'g', 16}, {"add.noftz.bf16x2", 'G', 32}};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		for (unsigned sp = GLOBAL; sp <= CLUSTER; sp++)
+		for (unsigned sp = GLOBAL; sp <= (hinted ? GENERIC : CLUSTER); sp++)
 			for (unsigned red = 0; red < (atom_only ? 1u : 2u); red++) {
-				struct form *f = add_cell(s, (enum space)sp, red, false, rows[i].letter,
-							  rows[i].bits, ref_atom_float, rows[i].insn, "");
+				struct form *f =
+					add_cell(s, (enum space)sp, red, false, rows[i].letter, rows[i].bits,
+						 ref_atom_float, float_name(rows[i].insn), "");
 
 				f->k[3] = rows[i].letter == 'f' && sp < SHARED;
 			}
@@ -191,6 +207,10 @@ static void add_orders(struct suite *s)
 		}
 	order = "";
 	atom_only = false;
+	hinted = true;
+	add_ints(s);
+	add_floats(s);
+	hinted = false;
 }
 
 /* All threads of a block add into one shared cell: the sum is certain, and the old values are all different.

@@ -164,10 +164,11 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.8", "ld.mmio.relaxed.sys{|.global}$mem"},
 	{"9.7.9.8", "ld{|.global}{.ca|.cg|.cs|.lu|.cv}$vmem"},
 	{"9.7.9.8", "ld.global{$hint|$prefetch}$vmem"},
-	{"9.7.9.8", "ld.global{|.nc}$wide"},
+	{"9.7.9.8", "ld.global{|.nc}{|.L2::evict_last|.L2::evict_normal|.L2::evict_first}$wide"},
 	{"9.7.9.9", "ld.global{|.ca|.cg|.cs}.nc$vmem"},
 	{"9.7.9.9", "ld.global.nc{$hint|$prefetch}$vmem"},
 	{"9.7.9.10", "ldu{|.global}$vmem"},
+	{"9.7.9.10", "ldu{|.global}.b128"},
 	{"9.7.9.11", "st{|.global|.local|.param|.param::func|.shared|.shared::cluster}$vmem"},
 	{"9.7.9.11", "st{|.global|.local|.shared}.b128"},
 	{"9.7.9.11", "st.volatile{|.global|.local|.shared}$vmem"},
@@ -175,18 +176,27 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.11", "st.mmio.relaxed.sys{|.global}$mem"},
 	{"9.7.9.11", "st{|.global}{.wb|.cg|.cs|.wt}$vmem"},
 	{"9.7.9.11", "st.global$hint$vmem"},
-	{"9.7.9.11", "st.global$wide"},
+	{"9.7.9.11", "st.global{|.L2::evict_last|.L2::evict_normal|.L2::evict_first}$wide"},
 	{"9.7.9.12", "st.async{|.weak}{|.cluster}{|.shared::cluster}.mbarrier::complete_tx::bytes{|.v2|.v4}"
 		     "{.b32|.b64|.u32|.u64|.s32|.s64|.f32|.f64}"},
 	{"9.7.9.12", "st.async{|.mmio}.release{.gpu|.sys}{|.global}$mem"},
 	{"9.7.9.13", "st.bulk{|.shared}"},
-	{"9.7.9.14", "multimem.ld_reduce{|.relaxed.gpu|.acquire.gpu|.relaxed.sys|.acquire.sys}{|.global}"
-		     "{.min|.max|.add}{.u32|.s32|.u64|.s64}"},
-	{"9.7.9.14", "multimem.ld_reduce{|.relaxed.gpu|.acquire.gpu}{|.global}{.and|.or|.xor}{.b32|.b64}"},
+	{"9.7.9.14", "multimem.ld_reduce{|.weak|{.relaxed|.acquire}$scope}{|.global}"
+		     "{{.min|.max|.add}{.u32|.s32|.u64}|{.min|.max}.s64|{.and|.or|.xor}{.b32|.b64}}"},
 	{"9.7.9.14",
-	 "multimem{.st|.red.add}{|.relaxed.gpu|.release.gpu}{|.global}{.u32|.s32|.u64|.f32|.f64}"},
-	{"9.7.9.14", "multimem{.ld_reduce.add|.st|.red.add}{|.relaxed.gpu}{|.global}{|.v2|.v4}"
-		     "{.f16x2|.bf16x2|.f32}"},
+	 "multimem.st{|.weak|{.relaxed|.release}$scope}{|.global}{.b32|.b64|.u32|.u64|.s32|.s64}"},
+	{"9.7.9.14", "multimem.red{|{.relaxed|.release}$scope}{|.global}"
+		     "{{.min|.max|.add}{.u32|.s32|.u64}|{.min|.max}.s64|{.and|.or|.xor}{.b32|.b64}}"},
+	{"9.7.9.14", "multimem.ld_reduce{|.weak|{.relaxed|.acquire}$scope}{|.global}"
+		     "{.add{|.v2|.v4}.f32|.add.f64|{.min|.max|.add}{{|.v2|.v4|.v8}{.f16|.bf16}|{|.v2|.v4}{."
+		     "f16x2|.bf16x2}}}"},
+	{"9.7.9.14", "multimem.ld_reduce{|.weak|{.relaxed|.acquire}$scope}{|.global}.add"
+		     "{.acc::f32{{|.v2|.v4|.v8}{.f16|.bf16}|{|.v2|.v4}{.f16x2|.bf16x2}}|"
+		     ".acc::f16{.e5m2|.e5m2x2|.e5m2x4|.e4m3|.e4m3x2|.e4m3x4}}"},
+	{"9.7.9.14", "multimem.st{|.weak|{.relaxed|.release}$scope}{|.global}"
+		     "{{|.v2|.v4}.f32|.f64|{|.v2|.v4|.v8}{.f16|.bf16}|{|.v2|.v4}{.f16x2|.bf16x2}}"},
+	{"9.7.9.14", "multimem.red{|{.relaxed|.release}$scope}{|.global}.add"
+		     "{{|.v2|.v4}.f32|.f64|{|.v2|.v4|.v8}{.f16|.bf16}|{|.v2|.v4}{.f16x2|.bf16x2}}"},
 	{"9.7.9.15", "prefetch{|.global|.local}{.L1|.L2}"},
 	{"9.7.9.15", "prefetch.global{.L2::evict_last|.L2::evict_normal}"},
 	{"9.7.9.15", "prefetch{|.const|.param}.tensormap"},
@@ -222,7 +232,7 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.21", "cvt$ftz$sat{.f32.f16|.f64.f32}"},
 	{"9.7.9.21", "cvt$rnd$sat.f16.f64"},
 	{"9.7.9.21", "cvt$rnd$ftz$sat{.f32.f64|.f16.f32}"},
-	{"9.7.9.21", "cvt{.f32.bf16|.f64.bf16|.rn.bf16.f64|.rn.bf16.f16|.rn.f16.bf16}"},
+	{"9.7.9.21", "cvt{.f32.bf16|.ftz.f32.bf16|.f64.bf16|$rnd{.bf16.f64|.bf16.f16|.f16.bf16}}"},
 	{"9.7.9.21", "cvt{.rn|.rz}{|.relu}{|.satfinite}{.f16|.f16x2|.bf16|.bf16x2}.f32"},
 	{"9.7.9.21", "cvt.rs{|.relu}{|.satfinite}{.f16x2|.bf16x2}.f32"},
 	{"9.7.9.21", "cvt.rna{|.satfinite}.tf32.f32"},
@@ -249,6 +259,8 @@ const struct isa_row isa_rows[] = {
 	{"9.7.9.25.4",
 	 "cp.reduce.async.bulk.global.shared.bulk_group{|.L2::cache_hint}"
 	 "{.and|.or|.xor|.add|.inc|.dec|.min|.max}{.b32|.u32|.s32|.b64|.u64|.s64|.f16|.bf16|.f32|.f64}"},
+	{"9.7.9.25.4",
+	 "cp.reduce.async.bulk.global.shared.bulk_group{|.L2::cache_hint}.add.noftz{.f16|.bf16}"},
 	{"9.7.9.25.4", "cp.async.bulk{.commit_group|.wait_group|.wait_group.read}"},
 	{"9.7.9.25.5",
 	 "cp.async.bulk.tensor$n5{.shared|.shared::cluster}.global"
@@ -307,15 +319,25 @@ const struct isa_row isa_rows[] = {
 	{"9.7.13.4", "fence.proxy.async::generic"
 		     "{.acquire.sync_restrict::shared::cluster|.release.sync_restrict::shared::cta}.cluster"},
 	{"9.7.13.5", "atom$SEM$SCOPE$spaces{.and|.or|.xor|.cas|.exch}{.b32|.b64}"},
-	{"9.7.13.5", "atom$SEM$SCOPE$spaces{.add|.min|.max}{.u32|.s32|.u64|.s64}"},
+	{"9.7.13.5", "atom$SEM$SCOPE$spaces{{.add|.min|.max}{.u32|.s32|.u64}|{.min|.max}.s64}"},
 	{"9.7.13.5",
 	 "atom$SEM$SCOPE$spaces{.inc.u32|.dec.u32|.add.f32|.add.f64|.cas.b16|.cas.b128|.exch.b128}"},
 	{"9.7.13.5", "atom$SEM$SCOPE$spaces.add.noftz{.f16|.f16x2|.bf16|.bf16x2}"},
 	{"9.7.13.5", "atom$SEM$SCOPE{|.global}.add{.v2|.v4}.f32"},
 	{"9.7.13.5", "atom$SEM$SCOPE{|.global}{.add|.min|.max}.noftz"
 		     "{{.v2|.v4|.v8}{.f16|.bf16}|{.v2|.v4}{.f16x2|.bf16x2}}"},
+	{"9.7.13.5",
+	 "atom{|.global}{{.and|.or|.xor|.exch}.L2::cache_hint{.b32|.b64}|{.add|.min|.max}.L2::cache_hint{."
+	 "u32|.s32|.u64}|"
+	 "{.min|.max}.L2::cache_hint.s64|"
+	 "{.inc|.dec}.L2::cache_hint.u32|.add.L2::cache_hint{.f32|.f64}|.exch.L2::cache_hint.b128|"
+	 ".add.noftz.L2::cache_hint{.f16|.f16x2|.bf16|.bf16x2}}"},
+	{"9.7.13.6", "red{|.global}{{.and|.or|.xor}.L2::cache_hint{.b32|.b64}|{.add|.min|.max}.L2::cache_"
+		     "hint{.u32|.s32|.u64}|{.min|.max}.L2::cache_hint.s64|"
+		     "{.inc|.dec}.L2::cache_hint.u32|.add.L2::cache_hint{.f32|.f64}|"
+		     ".add.noftz.L2::cache_hint{.f16|.f16x2|.bf16|.bf16x2}}"},
 	{"9.7.13.6", "red$RSEM$SCOPE$spaces{.and|.or|.xor}{.b32|.b64}"},
-	{"9.7.13.6", "red$RSEM$SCOPE$spaces{.add|.min|.max}{.u32|.s32|.u64|.s64}"},
+	{"9.7.13.6", "red$RSEM$SCOPE$spaces{{.add|.min|.max}{.u32|.s32|.u64}|{.min|.max}.s64}"},
 	{"9.7.13.6", "red$RSEM$SCOPE$spaces{.inc.u32|.dec.u32|.add.f32|.add.f64}"},
 	{"9.7.13.6", "red$RSEM$SCOPE$spaces.add.noftz{.f16|.f16x2|.bf16|.bf16x2}"},
 	{"9.7.13.6", "red$RSEM$SCOPE{|.global}.add{.v2|.v4}.f32"},
@@ -440,6 +462,9 @@ const struct isa_row isa_rows[] = {
 		   "{.x1|.x2|.x4|.x8|.x16|.x32|.x64|.x128}.pack::16b.b32|"
 		   ".st.sync.aligned{.16x64b|.16x128b|.16x256b|.32x32b|.16x32bx2}"
 		   "{.x1|.x2|.x4|.x8|.x16|.x32|.x64|.x128}.unpack::16b.b32}"},
+	{"9.7.16",
+	 "tcgen05.ld.red.sync.aligned{.32x32b|.16x32bx2}{.x2|.x4|.x8|.x16|.x32|.x64|.x128}{.min|.max}"
+	 "{{|.abs}{|.NaN}.f32|.u32|.s32}"},
 	{"9.7.16", "tcgen05{.wait::ld|.wait::st}.sync.aligned"},
 	{"9.7.16", "tcgen05{.fence::before_thread_sync|.fence::after_thread_sync}"},
 	{"9.7.16", "tcgen05.cp$cg{.128x256b|.4x256b|.128x128b|.64x128b.warpx2::02_13|.64x128b.warpx2::01_23|"
