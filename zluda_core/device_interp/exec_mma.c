@@ -8,9 +8,9 @@
  * chain of fused multiply-adds, integers wrap or saturate at the end. With option
  * tensor=seed:N sums of floats are made as matrix_sum.c says.
  */
+#include <immintrin.h>
 #include <pthread.h>
 #include <string.h>
-#include <xmmintrin.h>
 
 #include "zluda_core/device_interp/half.h"
 #include "zluda_core/device_interp/lane.h"
@@ -47,78 +47,111 @@ static void fill_values(void)
 	}
 }
 
-/* The elements of one register: `step` is the distance of the places that they go to. */
-static inline void unpack_float(unsigned type, const void *cells, unsigned lane, double *to, unsigned step)
+/* Both halves of every lane's register, lane after lane. */
+static inline void widen_halves(const uint32_t *cells, double *to)
 {
-	const uint32_t w = type == PTX_F64 ? 0 : ((const uint32_t *)cells)[lane];
+	float f[2 * LANES];
+
+#ifdef __F16C__
+	for (unsigned k = 0; k < 2 * LANES; k += 8)
+		_mm256_storeu_ps(f + k, _mm256_cvtph_ps(_mm_loadu_si128(
+						(const __m128i *)(const void *)(cells + k / 2))));
+#else
+	for (unsigned l = 0; l < LANES; l++) {
+		f[2 * l] = f16_to_f32((uint16_t)cells[l]);
+		f[2 * l + 1] = f16_to_f32((uint16_t)(cells[l] >> 16));
+	}
+#endif
+	for (unsigned k = 0; k < 2 * LANES; k++)
+		to[k] = (double)f[k];
+}
+
+/* One register of all lanes: its elements, lane after lane. */
+static void unpack_float(unsigned type, const void *cells, double *to)
+{
+	const uint32_t *w = cells;
 
 	switch (type) {
-	case PTX_F16:
-		to[0] = (double)f16_to_f32((uint16_t)w);
-		to[step] = (double)f16_to_f32((uint16_t)(w >> 16));
-		break;
+	case PTX_F16: widen_halves(w, to); break;
 	case PTX_BF16:
-		to[0] = (double)bf16_to_f32((uint16_t)w);
-		to[step] = (double)bf16_to_f32((uint16_t)(w >> 16));
+		for (unsigned l = 0; l < LANES; l++) {
+			to[2 * l] = (double)f32_from(w[l] << 16);
+			to[2 * l + 1] = (double)f32_from(w[l] & 0xffff0000);
+		}
 		break;
 	case PTX_TF32: /* the low 13 bits are not looked at */
-		to[0] = (double)f32_from(w & 0xffffe000);
+		for (unsigned l = 0; l < LANES; l++)
+			to[l] = (double)f32_from(w[l] & 0xffffe000);
 		break;
-	case PTX_F64: to[0] = ((const double *)cells)[lane]; break;
-	default:
-		for (unsigned e = 0; e < 4; e++)
-			to[e * step] = (type == PTX_E4M3 ? e4m3_values : e5m2_values)[w >> (8 * e) & 0xff];
+	case PTX_F64: memcpy(to, cells, LANES * sizeof(double)); break;
+	default: {
+		const double *values = type == PTX_E4M3 ? e4m3_values : e5m2_values;
+
+		for (unsigned l = 0; l < LANES; l++)
+			for (unsigned e = 0; e < 4; e++)
+				to[4 * l + e] = values[w[l] >> (8 * e) & 0xff];
+		break;
+	}
 	}
 }
 
-static inline void unpack_int(const struct matrix_element *t, uint32_t w, int32_t *to, unsigned step)
+static inline void unpack_bits(const uint32_t *w, unsigned bits, bool sign, int32_t *to)
 {
-	const unsigned bits = t->bits;
+	for (unsigned l = 0; l < LANES; l++)
+		for (unsigned e = 0; e < 32 / bits; e++) {
+			const uint32_t v = w[l] << (32 - bits - bits * e);
 
-	if (bits == 1) {
-		to[0] = (int32_t)w;
-		return;
-	}
-	for (unsigned e = 0; e < 32 / bits; e++) {
-		const uint32_t v = w << (32 - bits - bits * e);
-
-		to[e * step] = t->sign ? (int32_t)v >> (32 - bits) : (int32_t)(v >> (32 - bits));
-	}
-}
-
-static void gather_a(struct warp *w, const struct matrix_op *x, struct matrices *v)
-{
-	for (unsigned r = 0; r < x->used_a; r++) {
-		const void *cells = cell(w, x->a_at[r]);
-
-		for (unsigned l = 0; l < LANES; l++) {
-			const struct matrix_place p = place_a(x->m, x->per, r, l);
-			const unsigned at = p.row * x->stored_k + p.col;
-
-			if (x->kind <= MATRIX_F64)
-				unpack_float(x->a->type, cells, l, &v->af[at], 1);
-			else
-				unpack_int(x->a, ((const uint32_t *)cells)[l], &v->ai[at], 1);
+			to[l * (32 / bits) + e] =
+				sign ? (int32_t)v >> (32 - bits) : (int32_t)(v >> (32 - bits));
 		}
-	}
 }
 
-static void gather_b(struct warp *w, const struct matrix_op *x, struct matrices *v)
+static void unpack_int(const struct matrix_element *t, const void *cells, int32_t *to)
 {
-	for (unsigned r = 0; r < x->used_b; r++) {
-		const void *cells = cell(w, x->b_at[r]);
+	const int8_t *s = cells;
+	const uint8_t *u = cells;
 
-		for (unsigned l = 0; l < LANES; l++) {
-			const struct matrix_place p = place_b(x->k, x->per, r, l);
-			const unsigned at = p.row * x->n + p.col;
-
-			if (x->kind <= MATRIX_F64)
-				unpack_float(x->b->type, cells, l, &v->bf[at], x->n);
-			else
-				unpack_int(x->b, ((const uint32_t *)cells)[l], &v->bi[at], x->n);
-		}
-	}
+	if (t->bits == 8)
+		for (unsigned k = 0; k < 4 * LANES; k++)
+			to[k] = t->sign ? s[k] : u[k];
+	else if (t->bits == 4)
+		unpack_bits(cells, 4, t->sign, to);
+	else
+		memcpy(to, cells, LANES * sizeof(*to));
 }
+
+/* A group of four lanes has `width` adjacent elements of a row of A, or of a column of B. */
+#define GATHER(SUFFIX, T, UNPACK)                                                               \
+	static void gather_a_##SUFFIX(struct warp *w, const struct matrix_op *x, T *a)          \
+	{                                                                                       \
+		const unsigned width = 4u * x->per, tiles = x->m / 8;                           \
+		T v[LANES * 8];                                                                 \
+                                                                                                \
+		for (unsigned r = 0; r < x->used_a; r++) {                                      \
+			T *to = a + 8 * (r % tiles) * x->stored_k + r / tiles * width;          \
+                                                                                                \
+			UNPACK(x->a, cell(w, x->a_at[r]), v);                                   \
+			for (unsigned g = 0; g < 8; g++)                                        \
+				memcpy(to + g * x->stored_k, v + g * width, width * sizeof(T)); \
+		}                                                                               \
+	}                                                                                       \
+	static void gather_b_##SUFFIX(struct warp *w, const struct matrix_op *x, T *b)          \
+	{                                                                                       \
+		const unsigned width = 4u * x->per, tiles = x->k / width;                       \
+		T v[LANES * 8];                                                                 \
+                                                                                                \
+		for (unsigned r = 0; r < x->used_b; r++) {                                      \
+			T *to = b + r % tiles * width * x->n + 8 * (r / tiles);                 \
+                                                                                                \
+			UNPACK(x->b, cell(w, x->b_at[r]), v);                                   \
+			for (unsigned e = 0; e < width; e++)                                    \
+				for (unsigned g = 0; g < 8; g++)                                \
+					to[e * x->n + g] = v[g * width + e];                    \
+		}                                                                               \
+	}
+#define UNPACK_FLOAT(element, cells, to) unpack_float((element)->type, cells, to)
+GATHER(float, double, UNPACK_FLOAT)
+GATHER(int, int32_t, unpack_int)
 
 /* Element i of an accumulator of a floating-point type. */
 static inline double accumulator(struct warp *w, unsigned type, const uint32_t *at, unsigned lane, unsigned i)
@@ -130,20 +163,66 @@ static inline double accumulator(struct warp *w, unsigned type, const uint32_t *
 			       : ((const double *)cell(w, at[i]))[lane];
 }
 
-static void gather_c(struct warp *w, const struct matrix_op *x, struct matrices *v)
+/* A pair of elements of every lane: eight rows of eight columns. */
+static double *pair_place(const struct matrix_op *x, double *c, unsigned pair)
 {
-	const unsigned count = x->m * x->n / LANES;
+	const unsigned tiles = x->m / 8;
 
-	for (unsigned i = 0; i < count; i++)
+	return c + 8 * (pair % tiles) * x->n + 8 * (pair / tiles);
+}
+
+static void gather_c_float(struct warp *w, const struct matrix_op *x, double *c)
+{
+	for (unsigned pair = 0; pair < x->m * x->n / (2 * LANES); pair++) {
+		double *to = pair_place(x, c, pair), v[2 * LANES];
+
+		if (x->ctype == PTX_F16) {
+			widen_halves(cell(w, x->c_at[pair]), v);
+		} else if (x->ctype == PTX_F32) {
+			const float *even = cell(w, x->c_at[2 * pair]), *odd = cell(w, x->c_at[2 * pair + 1]);
+
+			for (unsigned l = 0; l < LANES; l++) {
+				v[2 * l] = (double)even[l];
+				v[2 * l + 1] = (double)odd[l];
+			}
+		} else {
+			const double *even = cell(w, x->c_at[2 * pair]),
+				     *odd = cell(w, x->c_at[2 * pair + 1]);
+
+			for (unsigned l = 0; l < LANES; l++) {
+				v[2 * l] = even[l];
+				v[2 * l + 1] = odd[l];
+			}
+		}
+		for (unsigned g = 0; g < 8; g++)
+			memcpy(to + g * x->n, v + 8 * g, 8 * sizeof(double));
+	}
+}
+
+static void gather_c_int(struct warp *w, const struct matrix_op *x, int64_t *c)
+{
+	for (unsigned i = 0; i < x->m * x->n / LANES; i++) {
+		const int32_t *s = cell(w, x->c_at[i]);
+
 		for (unsigned l = 0; l < LANES; l++) {
 			const struct matrix_place p = place_c(x->m, i, l);
-			const unsigned at = p.row * x->n + p.col;
 
-			if (x->kind <= MATRIX_F64)
-				v->cf[at] = accumulator(w, x->ctype, x->c_at, l, i);
-			else
-				v->ci[at] = ((const int32_t *)cell(w, x->c_at[i]))[l];
+			c[p.row * x->n + p.col] = s[l];
 		}
+	}
+}
+
+static void gather(struct warp *w, const struct matrix_op *x, struct matrices *v)
+{
+	if (x->kind <= MATRIX_F64) {
+		gather_a_float(w, x, v->af);
+		gather_b_float(w, x, v->bf);
+		gather_c_float(w, x, v->cf);
+	} else {
+		gather_a_int(w, x, v->ai);
+		gather_b_int(w, x, v->bi);
+		gather_c_int(w, x, v->ci);
+	}
 }
 
 /* f64 to f16 by one rounding: f32 rounded to odd keeps all that the second step has to know. */
@@ -245,21 +324,33 @@ static inline unsigned column_of(const struct matrix_op *x, const struct matrice
 	return x->sparse_bits ? v->column[row * x->stored_k + j] : j;
 }
 
-static void multiply_float(const struct matrix_op *x, struct matrices *v)
+/* n is a constant where this is inlined: a row of sums stays in vector registers. */
+static inline __attribute__((always_inline)) void multiply_columns(const struct matrix_op *x,
+								   struct matrices *v, unsigned n)
 {
-	const unsigned n = x->n;
-
 	for (unsigned i = 0; i < x->m; i++) {
-		double *restrict sum = v->cf + i * n;
+		double sum[32];
 
+		memcpy(sum, v->cf + i * n, n * sizeof(*sum));
 		for (unsigned j = 0; j < x->stored_k; j++) {
 			const double a = v->af[i * x->stored_k + j];
-			const double *restrict b = v->bf + column_of(x, v, i, j) * n;
+			const double *b = v->bf + column_of(x, v, i, j) * n;
 
 			for (unsigned c = 0; c < n; c++)
 				sum[c] += a * b[c];
 		}
+		memcpy(v->cf + i * n, sum, n * sizeof(*sum));
 	}
+}
+
+static void multiply_float(const struct matrix_op *x, struct matrices *v)
+{
+	if (x->n == 8)
+		multiply_columns(x, v, 8);
+	else if (x->n == 16)
+		multiply_columns(x, v, 16);
+	else
+		multiply_columns(x, v, 32);
 }
 
 static void multiply_seeded(const struct matrix_op *x, struct matrices *v, uint64_t seed)
@@ -308,16 +399,15 @@ static void multiply_f64(const struct matrix_op *x, struct matrices *v, bool see
 		set_rounding(PTX_RN);
 }
 
-static void multiply_int(const struct matrix_op *x, struct matrices *v)
+/* At most 128 products of 16 bits: 32 bits hold their sum. */
+static inline __attribute__((always_inline)) void multiply_int_columns(const struct matrix_op *x,
+								       struct matrices *v, unsigned n)
 {
-	const unsigned n = x->n;
-
 	for (unsigned i = 0; i < x->m; i++) {
-		int32_t sum[32] = {0}; /* at most 128 products of 16 bits */
+		int32_t sum[32] = {0};
 
 		for (unsigned j = 0; j < x->stored_k; j++) {
-			const int32_t a = v->ai[i * x->stored_k + j];
-			const int32_t *restrict b = v->bi + column_of(x, v, i, j) * n;
+			const int32_t a = v->ai[i * x->stored_k + j], *b = v->bi + column_of(x, v, i, j) * n;
 
 			for (unsigned c = 0; c < n; c++)
 				sum[c] += a * b[c];
@@ -325,6 +415,16 @@ static void multiply_int(const struct matrix_op *x, struct matrices *v)
 		for (unsigned c = 0; c < n; c++)
 			v->ci[i * n + c] += sum[c];
 	}
+}
+
+static void multiply_int(const struct matrix_op *x, struct matrices *v)
+{
+	if (x->n == 8)
+		multiply_int_columns(x, v, 8);
+	else if (x->n == 16)
+		multiply_int_columns(x, v, 16);
+	else
+		multiply_int_columns(x, v, 32);
 }
 
 static void multiply_bits(const struct matrix_op *x, struct matrices *v)
@@ -363,9 +463,7 @@ static const struct xinst *product(struct warp *w, const struct xinst *i)
 
 	if (!matrix_converged(w, i))
 		return NULL;
-	gather_a(w, x, &v);
-	gather_b(w, x, &v);
-	gather_c(w, x, &v);
+	gather(w, x, &v);
 	if (x->sparse_bits)
 		find_columns(w, x, &v);
 	multiply(w, x, &v);
