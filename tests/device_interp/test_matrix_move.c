@@ -350,27 +350,27 @@ static void move_matrix(void **state)
 		assert_int_equal(out[n / 2][n % 2], value(0, n % 8, n / 8));
 }
 
-/* What needs a later target is refused by its line and name. */
+/* What a later target has is refused by its line and name. */
 static void refusals(void **state)
 {
 	static const struct {
-		const char *text, *why;
+		const char *target, *text, *why;
 	} cases[] = {
-		{"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {r0, r1}, [s];", "sm_100a"},
-		{"ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {r0}, [s];", "sm_100a"},
-		{"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [s], {r0};", "sm_100a"},
-		{"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m3.f32 {r0, r1, r2, r3}, "
+		{"sm_100a", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {r0, r1}, [s];", "sm_100a"},
+		{"sm_100a", "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {r0}, [s];", "sm_100a"},
+		{"sm_100a", "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [s], {r0};", "sm_100a"},
+		{"sm_120a",
+		 "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m3.f32 {r0, r1, r2, r3}, "
 		 "{r0, r1, r2, r3}, {r0, r1}, {r0, r1, r2, r3};",
 		 "sm_120a"},
-		{"mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {r0, r1, r2, r3}, {r0, r1, r2, r3}, "
+		{"sm_90",
+		 "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {r0, r1, r2, r3}, {r0, r1, r2, r3}, "
 		 "{r0, r1, r2, r3}, {r0, r1, r2, r3}, r4, 2;",
 		 "selector"},
-		{"mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {r0, r1, r2, r3}, {r0, r1}, {r0}, "
+		{"sm_90",
+		 "mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {r0, r1, r2, r3}, {r0, r1}, {r0}, "
 		 "{r0, r1, r2, r3};",
 		 ".row by a .col"},
-		{"tcgen05.wait::ld.sync.aligned;", "sm_100a"},
-		{"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [i], 16, [s];",
-		 "sm_90"},
 	};
 	struct test_device t;
 
@@ -382,7 +382,8 @@ static void refusals(void **state)
 		struct diag d = DIAG_INIT;
 		char ptx[2000];
 
-		snprintf(ptx, sizeof(ptx), "%s%s\nret;\n}\n", HEAD, cases[n].text);
+		snprintf(ptx, sizeof(ptx), ".version 9.0\n.target %s\n%s%s\nret;\n}\n", cases[n].target,
+			 strstr(HEAD, ".address_size"), cases[n].text);
 		test_load(&m, &t, ptx, "refused.ptx");
 		assert_int_equal(test_kernel(&m, "k", &k, &d), CUTRACE_ENOTSUP);
 		assert_string_equal(d.where, "refused.ptx:8:1");
