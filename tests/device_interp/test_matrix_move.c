@@ -232,12 +232,11 @@ static void check_kind(struct test_device *t, const struct kind *q, const struct
 	free(text);
 }
 
-static void wmma(void **state)
+static void wmma_on(const char *options)
 {
 	struct test_device t;
 
-	(void)state;
-	test_open(&t, "workers=1");
+	test_open(&t, options);
 	for (unsigned n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++)
 		for (unsigned v = 0; v < 32; v++) {
 			struct layout y = {v & 1, v & 2, v & 4, v & 8, v & 16 ? 32 : 0};
@@ -249,6 +248,38 @@ static void wmma(void **state)
 			check_kind(&t, &kinds[n], &y);
 		}
 	test_close(&t);
+}
+
+static void wmma(void **state)
+{
+	(void)state;
+	wmma_on("workers=1");
+	wmma_on("workers=1,check=all,check_error=1"); /* all that is read was written */
+}
+
+/* The checked mode knows which bytes a matrix in memory has. */
+static void unwritten_matrix(void **state)
+{
+	const struct kind *q = &kinds[0];
+	const struct layout y = {.extra = 32};
+	struct test_device t;
+	struct test_module m;
+	struct dev_fault fault;
+	char *text = kernel(q, &y);
+
+	(void)state;
+	test_open(&t, "workers=1,check=uninit,check_error=1");
+	test_load(&m, &t, text, "wmma.ptx");
+	uint64_t params[4] = {test_alloc(&t, sizeof(memory_a), memory_a),
+			      test_alloc(&t, sizeof(memory_b), memory_b),
+			      test_alloc(&t, sizeof(memory_c), NULL), test_alloc(&t, sizeof(memory_d), NULL)};
+
+	assert_int_not_equal(test_run(&m, "k", LAUNCH1(1, 32), params, 4, &fault), 0);
+	assert_non_null(strstr(fault.message, "uninitialised"));
+	assert_non_null(strstr(fault.message, "wmma.load.c"));
+	test_unload(&m);
+	test_close(&t);
+	free(text);
 }
 
 #define HEAD                                                                                              \
@@ -397,7 +428,8 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wmma),        cmocka_unit_test(load_matrix), cmocka_unit_test(store_matrix),
+		cmocka_unit_test(wmma),        cmocka_unit_test(unwritten_matrix),
+		cmocka_unit_test(load_matrix), cmocka_unit_test(store_matrix),
 		cmocka_unit_test(move_matrix), cmocka_unit_test(refusals),
 	};
 

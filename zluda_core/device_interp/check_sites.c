@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "zluda_core/device_interp/check.h"
+#include "zluda_core/device_interp/matrix.h"
 
 /* The stack is the thread's from here on: its variables hold nothing yet, parameters and results do. */
 int check_function_entry(struct decode *c)
@@ -129,7 +130,7 @@ static int matrix_tile(struct decode *c, struct check_site *s)
 	unsigned m, n, k, rows, columns, bits = ptx_type_bits(in->type);
 	const char *which = strstr(in->mods, load ? "load." : "store.");
 
-	if (sscanf(ptx_shape_name(in->shape), "m%un%uk%u", &m, &n, &k) != 3 || bits < 1)
+	if (!matrix_shape(in, &m, &n, &k) || !k)
 		return 0;
 	char matrix = which ? strchr(which, '.')[1] : 'd';
 
@@ -148,7 +149,9 @@ static int matrix_tile(struct decode *c, struct check_site *s)
 	unsigned at =
 		1 + (load ? 0 : m * n * bits / LANES / (bits > 32 ? bits : 32)); /* behind the fragment */
 
-	if (!rc && in->nsrc > at) {
+	if (bits < 8 && in->nsrc > at)
+		s->naccesses = 0; /* strides of less than a byte are not followed */
+	else if (!rc && in->nsrc > at) {
 		s->a[0].stride_bytes = bits / 8;
 		rc = source(c, &in->src[at], 32, false, &s->a[0].stride);
 	}
