@@ -111,7 +111,7 @@ const struct xinst *exec_sreg(struct warp *w, const struct xinst *i)
 	uint64_t v = uniform_value(w, i->u);
 
 	if (i->u == PTX_SREG_IS_EXPLICIT_CLUSTER)
-		pred_store(w, i->o[0], 0);
+		pred_store(w, i->o[0], w->block->grid->program->kernel->cluster[0] ? FULL_MASK : 0);
 	else if (is_wide(i->u))
 		FOR_LANES(l, w->exec)((uint64_t *)(void *)d)[l] = v;
 	else
