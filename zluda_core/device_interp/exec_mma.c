@@ -163,18 +163,18 @@ static inline double accumulator(struct warp *w, unsigned type, const uint32_t *
 			       : ((const double *)cell(w, at[i]))[lane];
 }
 
-/* A pair of elements of every lane: eight rows of eight columns. */
-static double *pair_place(const struct matrix_op *x, double *c, unsigned pair)
+/* Where a pair of elements of every lane begins: they are eight rows of eight columns. */
+static unsigned pair_place(const struct matrix_op *x, unsigned pair)
 {
 	const unsigned tiles = x->m / 8;
 
-	return c + 8 * (pair % tiles) * x->n + 8 * (pair / tiles);
+	return 8 * (pair % tiles) * x->n + 8 * (pair / tiles);
 }
 
 static void gather_c_float(struct warp *w, const struct matrix_op *x, double *c)
 {
-	for (unsigned pair = 0; pair < x->m * x->n / (2 * LANES); pair++) {
-		double *to = pair_place(x, c, pair), v[2 * LANES];
+	for (unsigned pair = 0; pair < x->m * x->n / (2u * LANES); pair++) {
+		double *to = c + pair_place(x, pair), v[2 * LANES];
 
 		if (x->ctype == PTX_F16) {
 			widen_halves(cell(w, x->c_at[pair]), v);
@@ -201,13 +201,13 @@ static void gather_c_float(struct warp *w, const struct matrix_op *x, double *c)
 
 static void gather_c_int(struct warp *w, const struct matrix_op *x, int64_t *c)
 {
-	for (unsigned i = 0; i < x->m * x->n / LANES; i++) {
-		const int32_t *s = cell(w, x->c_at[i]);
+	for (unsigned pair = 0; pair < x->m * x->n / (2u * LANES); pair++) {
+		const int32_t *even = cell(w, x->c_at[2 * pair]), *odd = cell(w, x->c_at[2 * pair + 1]);
+		const unsigned n = x->n, first = pair_place(x, pair);
 
 		for (unsigned l = 0; l < LANES; l++) {
-			const struct matrix_place p = place_c(x->m, i, l);
-
-			c[p.row * x->n + p.col] = s[l];
+			c[first + l / 4 * n + l % 4 * 2] = even[l];
+			c[first + l / 4 * n + l % 4 * 2 + 1] = odd[l];
 		}
 	}
 }
@@ -255,67 +255,70 @@ static inline void set_float(struct warp *w, unsigned type, const uint32_t *at, 
 	}
 }
 
-static int32_t finish_int(const struct matrix_op *x, int64_t v)
+static inline uint32_t finish_int(bool limit, int64_t v)
 {
-	if (x->satfinite)
+	if (limit)
 		v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
-	return (int32_t)(uint32_t)(uint64_t)v;
+	return (uint32_t)(uint64_t)v;
 }
 
-static void scatter_d(struct warp *w, const struct matrix_op *x, const struct matrices *v)
+static void store_words(struct warp *w, uint32_t at, const uint32_t *words)
 {
-	const unsigned count = x->m * x->n / LANES;
+	uint32_t *d = cell(w, at);
 
-	for (unsigned i = 0; i < count; i++)
-		FOR_LANES(l, w->mask)
-		{
-			const struct matrix_place p = place_c(x->m, i, l);
-			const unsigned at = p.row * x->n + p.col;
+	FOR_LANES(l, w->mask) d[l] = words[l];
+}
 
-			if (x->kind <= MATRIX_F64)
-				set_float(w, x->dtype, x->d_at, l, i, v->cf[at]);
-			else
-				((int32_t *)cell(w, x->d_at[i]))[l] = finish_int(x, v->ci[at]);
+static void scatter_float(struct warp *w, const struct matrix_op *x, const double *c)
+{
+	uint32_t even[LANES], odd[LANES];
+
+	for (unsigned pair = 0; pair < x->m * x->n / (2u * LANES); pair++) {
+		const unsigned n = x->n, first = pair_place(x, pair);
+
+		if (x->dtype != PTX_F32) {
+			FOR_LANES(l, w->mask)
+			for (unsigned i = 0; i < 2; i++)
+				set_float(w, x->dtype, x->d_at, l, 2 * pair + i,
+					  c[first + l / 4 * n + l % 4 * 2 + i]);
+			continue;
 		}
-}
+		for (unsigned l = 0; l < LANES; l++) {
+			const double *v = c + first + l / 4 * n + l % 4 * 2;
 
-/* Metadata of one row, lowest column first. Rows g and g + 8 share the threads of group g: with a quarter or half
- * of the threads and elements of 16 bits or more, the halves of a register are the two rows; otherwise each thread
- * has one row. (Figures 119 to 147 of ISA 9.7.14.6.2.) */
-static uint64_t row_metadata(const struct matrix_op *x, const uint32_t *e, unsigned row)
-{
-	const unsigned first = row % 8 * 4, half = row / 8;
-
-	if (x->sparse_bits == 16)
-		return e[first + x->selector] >> (16 * half) & 0xffff;
-	if (x->sparse_bits == 64)
-		return e[first + half] | (uint64_t)e[first + 2 + half] << 32;
-	if (x->a->bits <= 8)
-		return e[first + 2 * x->selector + half];
-	const uint32_t lo = e[first + 2 * x->selector], hi = e[first + 2 * x->selector + 1];
-
-	return (lo >> (16 * half) & 0xffff) | (hi >> (16 * half) & 0xffff) << 16;
-}
-
-/* Columns that the stored elements of A have: 9.7.14.6.1. Four bits name two places among four; with 4-bit
- * elements a place is two of them, with tf32 half of one. */
-static void find_columns(struct warp *w, const struct matrix_op *x, struct matrices *v)
-{
-	const uint32_t *e = cell(w, x->metadata_at);
-
-	for (unsigned row = 0; row < x->m; row++) {
-		const uint64_t bits = row_metadata(x, e, row);
-		uint8_t *to = v->column + row * x->stored_k;
-
-		for (unsigned j = 0; j < x->stored_k; j++) {
-			if (x->a->type == PTX_TF32)
-				to[j] = (uint8_t)(2 * j + (bits >> (4 * j + 1) & 1));
-			else if (x->a->bits == 4)
-				to[j] = (uint8_t)(j / 4 * 8 + 2 * (bits >> (2 * (j / 2)) & 3) + j % 2);
-			else
-				to[j] = (uint8_t)(j / 2 * 4 + (bits >> (2 * j) & 3));
+			even[l] = v[0] != v[0] ? 0x7fffffff : f32_bits((float)v[0]);
+			odd[l] = v[1] != v[1] ? 0x7fffffff : f32_bits((float)v[1]);
 		}
+		store_words(w, x->d_at[2 * pair], even);
+		store_words(w, x->d_at[2 * pair + 1], odd);
 	}
+}
+
+static void scatter_int(struct warp *w, const struct matrix_op *x, const int64_t *c)
+{
+	uint32_t even[LANES], odd[LANES];
+	const bool limit = x->satfinite;
+
+	for (unsigned pair = 0; pair < x->m * x->n / (2u * LANES); pair++) {
+		const unsigned n = x->n, first = pair_place(x, pair);
+
+		for (unsigned l = 0; l < LANES; l++) {
+			const int64_t *v = c + first + l / 4 * n + l % 4 * 2;
+
+			even[l] = finish_int(limit, v[0]);
+			odd[l] = finish_int(limit, v[1]);
+		}
+		store_words(w, x->d_at[2 * pair], even);
+		store_words(w, x->d_at[2 * pair + 1], odd);
+	}
+}
+
+static void scatter(struct warp *w, const struct matrix_op *x, const struct matrices *v)
+{
+	if (x->kind <= MATRIX_F64)
+		scatter_float(w, x, v->cf);
+	else
+		scatter_int(w, x, v->ci);
 }
 
 static inline unsigned column_of(const struct matrix_op *x, const struct matrices *v, unsigned row,
@@ -328,12 +331,14 @@ static inline unsigned column_of(const struct matrix_op *x, const struct matrice
 static inline __attribute__((always_inline)) void multiply_columns(const struct matrix_op *x,
 								   struct matrices *v, unsigned n)
 {
-	for (unsigned i = 0; i < x->m; i++) {
+	const unsigned m = x->m, depth = x->stored_k;
+
+	for (unsigned i = 0; i < m; i++) {
 		double sum[32];
 
 		memcpy(sum, v->cf + i * n, n * sizeof(*sum));
-		for (unsigned j = 0; j < x->stored_k; j++) {
-			const double a = v->af[i * x->stored_k + j];
+		for (unsigned j = 0; j < depth; j++) {
+			const double a = v->af[i * depth + j];
 			const double *b = v->bf + column_of(x, v, i, j) * n;
 
 			for (unsigned c = 0; c < n; c++)
@@ -403,11 +408,13 @@ static void multiply_f64(const struct matrix_op *x, struct matrices *v, bool see
 static inline __attribute__((always_inline)) void multiply_int_columns(const struct matrix_op *x,
 								       struct matrices *v, unsigned n)
 {
-	for (unsigned i = 0; i < x->m; i++) {
+	const unsigned m = x->m, depth = x->stored_k;
+
+	for (unsigned i = 0; i < m; i++) {
 		int32_t sum[32] = {0};
 
-		for (unsigned j = 0; j < x->stored_k; j++) {
-			const int32_t a = v->ai[i * x->stored_k + j], *b = v->bi + column_of(x, v, i, j) * n;
+		for (unsigned j = 0; j < depth; j++) {
+			const int32_t a = v->ai[i * depth + j], *b = v->bi + column_of(x, v, i, j) * n;
 
 			for (unsigned c = 0; c < n; c++)
 				sum[c] += a * b[c];
@@ -465,9 +472,9 @@ static const struct xinst *product(struct warp *w, const struct xinst *i)
 		return NULL;
 	gather(w, x, &v);
 	if (x->sparse_bits)
-		find_columns(w, x, &v);
+		matrix_sparse_columns(x, cell(w, x->metadata_at), v.column);
 	multiply(w, x, &v);
-	scatter_d(w, x, &v);
+	scatter(w, x, &v);
 	return i + 1;
 }
 

@@ -90,6 +90,9 @@ static inline struct matrix_place place_c(unsigned m, unsigned i, unsigned lane)
 				     pair / tiles * 8 + lane % 4 * 2 + (i & 1)};
 }
 
+/* matrix_sparse.c: column of each stored element of A, row after row, by the metadata of all lanes. */
+void matrix_sparse_columns(const struct matrix_op *x, const uint32_t *metadata, uint8_t *columns);
+
 /* matrix_sum.c: sums as some hardware might make them, chosen by a seed (docs/tensor.md). */
 #define MATRIX_SUM_MAX 64 /* products of one sum */
 struct sum_model {
