@@ -10,7 +10,7 @@
 
 enum { MAX_ERRORS = 64, MAX_MODULES = 4096 };
 
-uint32_t link_line(const struct link_module *m, const char *at)
+static uint32_t link_line(const struct link_module *m, const char *at)
 {
 	uint32_t line = 1;
 	for (const char *p = m->ptx->text; p < at && (p = memchr(p, '\n', (size_t)(at - p))); p++)

@@ -27,6 +27,7 @@ struct link_span {
 /* A name of a module's own scope. Pieces point into the module's text. */
 struct link_symbol {
 	struct lex_name name; /* where it is defined, or else declared first */
+	uint32_t line;        /* of it */
 	uint8_t kind, linkage;
 	bool defined;
 	struct link_span head;        /* without linkage: ".func (...) f (...)"; ".global .align 4 .u32" */
@@ -77,7 +78,6 @@ struct link {
 int link_fail(struct link *l, const struct link_module *m, int code, const char *at, const char *fmt, ...)
 	DIAG_PRINTF(5, 6);
 int link_out_of_memory(struct link *l);
-uint32_t link_line(const struct link_module *m, const char *at);
 
 /* link_scan.c */
 int link_scan(struct link *l, struct link_module *m);

@@ -24,7 +24,7 @@ static struct place place_of(const struct link *l, const struct link_global *g)
 static void clash(struct link *l, const struct place *now, const struct place *before, const char *what)
 {
 	link_fail(l, now->m, CUTRACE_EINVAL, now->s->name.s, "'%.*s' %s %s:%u", (int)now->s->name.n,
-		  now->s->name.s, what, before->m->name, link_line(before->m, before->s->name.s));
+		  now->s->name.s, what, before->m->name, before->s->line);
 }
 
 /* ---- do two declarations fit? -------------------------------------------------- */
@@ -204,12 +204,11 @@ static void missing(struct link *l, const struct link_module *m, const struct li
 	if (first.m == m)
 		link_fail(l, m, CUTRACE_EINVAL, s->use,
 			  "undefined %s '%.*s' is used here (declared in line %u)", kind, (int)s->name.n,
-			  s->name.s, link_line(m, s->name.s));
+			  s->name.s, s->line);
 	else
 		link_fail(l, m, CUTRACE_EINVAL, s->use,
 			  "undefined %s '%.*s' is used here (declared in line %u, and in %s:%u)", kind,
-			  (int)s->name.n, s->name.s, link_line(m, s->name.s), first.m->name,
-			  link_line(first.m, first.s->name.s));
+			  (int)s->name.n, s->name.s, s->line, first.m->name, first.s->line);
 }
 
 static void check_uses(struct link *l, const struct link_module *m)

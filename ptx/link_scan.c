@@ -112,7 +112,10 @@ static int scan_function(struct scan *s, const char *head, bool is_entry, uint8_
 		return not_understood(s);
 	if (lex_peek(&s->lx) == '(' && !skip_parens(&s->lx))
 		return not_understood(s);
-	if (!lex_name(&s->lx, &new.name) || !skip_to(&s->lx, ";{"))
+	if (!lex_name(&s->lx, &new.name))
+		return not_understood(s);
+	new.line = s->lx.line;
+	if (!skip_to(&s->lx, ";{"))
 		return not_understood(s);
 	new.head = (struct link_span){head, s->lx.p};
 	if (*s->lx.p == '{') {
@@ -155,7 +158,10 @@ static int scan_variables(struct scan *s, const char *head, uint8_t linkage)
 	do {
 		lex_peek(&s->lx);
 		new.body.begin = s->lx.p;
-		if (!lex_name(&s->lx, &new.name) || !skip_to(&s->lx, ",;"))
+		if (!lex_name(&s->lx, &new.name))
+			return not_understood(s);
+		new.line = s->lx.line;
+		if (!skip_to(&s->lx, ",;"))
 			return not_understood(s);
 		new.body.end = s->lx.p;
 		int rc = add(s, &new);
@@ -169,6 +175,7 @@ static int scan_alias(struct scan *s)
 {
 	struct link_symbol new = {.kind = LINK_FUNC, .defined = true};
 	const struct link_symbol *declared;
+	new.line = s->lx.line;
 	if (!lex_name(&s->lx, &new.name) || !lex_accept(&s->lx, ',') || !lex_name(&s->lx, &new.alias_of) ||
 	    !lex_accept(&s->lx, ';'))
 		return not_understood(s);
@@ -176,7 +183,7 @@ static int scan_alias(struct scan *s)
 	if (declared && declared->defined)
 		return link_fail(s->l, s->m, CUTRACE_EINVAL, new.name.s,
 				 "'%.*s' is defined already, in line %u", (int)new.name.n, new.name.s,
-				 link_line(s->m, declared->name.s));
+				 declared->line);
 	if (declared) { /* ISA 11.1.5: the alias is declared first, which says who sees it */
 		new.head = declared->head;
 		new.linkage = declared->linkage == PTX_LINK_EXTERN ? PTX_LINK_VISIBLE : declared->linkage;

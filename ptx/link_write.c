@@ -104,7 +104,7 @@ static const char *linkage_word(uint8_t linkage)
 
 static void put_origin(struct writer *w, const struct link_module *m, const struct link_symbol *s)
 {
-	putf(&w->t, "// %.300s:%u\n", m->name, link_line(m, s->name.s));
+	putf(&w->t, "// %.300s:%u\n", m->name, s->line);
 }
 
 static void put_prototype(struct writer *w, const struct link_module *m, const struct link_symbol *s)
