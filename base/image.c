@@ -192,15 +192,16 @@ size_t image_elf_size(const void *image, size_t max_bytes)
 	return elf_sections(p, max, &end) && elf_segments(p, max, &end) ? (size_t)end : 0;
 }
 
-static size_t container_size(const uint8_t *p)
+size_t image_container_size(const void *image, size_t max_bytes)
 {
+	const uint8_t *p = image;
 	uint64_t header, payload;
 
-	if (!p || get32(p) != IMAGE_FATBIN_MAGIC)
+	if (!p || max_bytes < CONTAINER_HEADER_BYTES || get32(p) != IMAGE_FATBIN_MAGIC)
 		return 0;
 	header = get16(p + 6);
 	payload = get64(p + 8);
-	if (header < CONTAINER_HEADER_BYTES || payload > IMAGE_MAX_BYTES)
+	if (header < CONTAINER_HEADER_BYTES || payload > IMAGE_MAX_BYTES || header + payload > max_bytes)
 		return 0;
 	return (size_t)(header + payload);
 }
@@ -228,14 +229,14 @@ static void add_wrapper(struct part_list *l, const void *p)
 	size_t i;
 
 	memcpy(&w, p, sizeof(w));
-	add_part(l, w.data, container_size(w.data));
+	add_part(l, w.data, image_container_size(w.data, SIZE_MAX));
 	if (w.version != 2 || !w.list)
 		return;
 	for (i = 0;; i++) {
 		memcpy(&c, (const char *)w.list + i * sizeof(c), sizeof(c));
 		if (!c)
 			return;
-		add_part(l, c, container_size(c));
+		add_part(l, c, image_container_size(c, SIZE_MAX));
 	}
 }
 
@@ -244,7 +245,7 @@ static void list_parts(struct part_list *l, const void *p)
 	switch (image_probe(p, SIZE_MAX)) {
 	case IMAGE_PTX: add_part(l, p, strlen(p) + 1); break;
 	case IMAGE_CUBIN: add_part(l, p, image_elf_size(p, SIZE_MAX)); break;
-	case IMAGE_FATBIN: add_part(l, p, container_size(p)); break;
+	case IMAGE_FATBIN: add_part(l, p, image_container_size(p, SIZE_MAX)); break;
 	case IMAGE_FATBIN_WRAPPER: add_wrapper(l, p); break;
 	case IMAGE_LTO: /* its header does not say how long it is */
 	case IMAGE_UNKNOWN: break;

@@ -44,6 +44,9 @@ size_t image_parts(const void *p, struct image_part *parts, size_t max_parts);
 /* Bytes of all parts together; 0 when the kind is unknown. Trusts p as the driver does. */
 size_t image_size(const void *p);
 
+/* Bytes of the fatbin container at p according to its header, 0 when there is none. max_bytes as above. */
+size_t image_container_size(const void *p, size_t max_bytes);
+
 /* Bytes of an ELF file according to its headers, 0 when they contradict themselves. max_bytes as above. */
 size_t image_elf_size(const void *p, size_t max_bytes);
 

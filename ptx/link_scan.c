@@ -260,28 +260,14 @@ static int scan_header(struct scan *s)
 	return 0;
 }
 
-static const struct {
-	const char *word;
-	uint8_t linkage;
-} linkages[] = {
-	{"visible", PTX_LINK_VISIBLE},
-	{"extern", PTX_LINK_EXTERN},
-	{"weak", PTX_LINK_WEAK},
-	{"common", PTX_LINK_COMMON},
-};
-
 static int scan_declared(struct scan *s, const char *head, struct lex_name *w)
 {
 	uint8_t linkage = PTX_LINK_LOCAL;
-	for (size_t i = 0; i < sizeof(linkages) / sizeof(linkages[0]); i++) {
-		if (!lex_is(w, linkages[i].word))
-			continue;
-		linkage = linkages[i].linkage;
+	while (linkage_word(w, &linkage)) {
 		lex_peek(&s->lx);
 		head = s->lx.p;
 		if (!lex_directive(&s->lx, w))
 			return not_understood(s);
-		i = (size_t)-1;
 	}
 	if (lex_is(w, "entry") || lex_is(w, "func"))
 		return scan_function(s, head, lex_is(w, "entry"), linkage);

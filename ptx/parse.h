@@ -105,6 +105,9 @@ int parse_initializer(struct parser *p, struct declaration *d, struct ptx_symbol
 /* parse_opaque.c */
 int parse_opaque_initializer(struct parser *p, struct declaration *d, struct ptx_symbol *s);
 
+/* parse_module.c: ".visible", ".extern", ".weak", ".common"; false: another word. */
+bool linkage_word(const struct lex_name *w, uint8_t *linkage);
+
 /* parse_func.c */
 int parse_function(struct parser *p, bool is_entry, enum ptx_linkage linkage);
 /* "(.param .b32 a, ...)" into an array in the arena and the size of its block. */

@@ -111,15 +111,25 @@ static const struct {
 	{"local", PTX_SPACE_LOCAL},   {"tex", PTX_SPACE_TEX},     {"param", PTX_SPACE_PARAM},
 };
 
-static const struct {
-	const char *word;
-	uint8_t linkage;
-} linkages[] = {
-	{"visible", PTX_LINK_VISIBLE},
-	{"extern", PTX_LINK_EXTERN},
-	{"weak", PTX_LINK_WEAK},
-	{"common", PTX_LINK_COMMON},
-};
+bool linkage_word(const struct lex_name *w, uint8_t *linkage)
+{
+	static const struct {
+		const char *word;
+		uint8_t linkage;
+	} words[] = {
+		{"visible", PTX_LINK_VISIBLE},
+		{"extern", PTX_LINK_EXTERN},
+		{"weak", PTX_LINK_WEAK},
+		{"common", PTX_LINK_COMMON},
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (lex_is(w, words[i].word)) {
+			*linkage = words[i].linkage;
+			return true;
+		}
+	}
+	return false;
+}
 
 static int parse_declared(struct parser *p, const struct lex_name *w, enum ptx_linkage linkage)
 {
@@ -134,15 +144,10 @@ static int parse_declared(struct parser *p, const struct lex_name *w, enum ptx_l
 
 static int parse_with_linkage(struct parser *p, struct lex_name *w)
 {
-	enum ptx_linkage linkage = PTX_LINK_LOCAL;
-	for (size_t i = 0; i < sizeof(linkages) / sizeof(linkages[0]); i++) {
-		if (!lex_is(w, linkages[i].word))
-			continue;
-		linkage = linkages[i].linkage;
+	uint8_t linkage = PTX_LINK_LOCAL;
+	while (linkage_word(w, &linkage)) /* more than one may stand there */
 		if (!lex_directive(&p->lx, w))
 			return parser_fail(p, CUTRACE_EFORMAT, p->lx.p, "expected a function or variable");
-		i = (size_t)-1; /* more than one may stand there */
-	}
 	return parse_declared(p, w, linkage);
 }
 

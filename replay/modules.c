@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/image.h"
 #include "replay/engine.h"
 #include "replay/extension_client.h"
-
-#define FATBIN_MAGIC  0xba55ed50u
-#define WRAPPER_MAGIC 0x466243b1u
 
 /* What cuLibraryLoadData gets for a fatbin: the struct that nvcc puts around it. */
 struct fatbin_wrapper {
@@ -120,23 +118,6 @@ void module_free_images(struct engine *e)
 	map_free(&e->loaded);
 }
 
-/* Bytes of the container at p, 0 when there is none: its header has their sizes, as docs/format.md says. */
-static size_t container_bytes(const uint8_t *p, size_t left)
-{
-	uint32_t magic;
-	uint16_t header;
-	uint64_t payload;
-
-	if (left < 16)
-		return 0;
-	memcpy(&magic, p, sizeof(magic));
-	memcpy(&header, p + 6, sizeof(header));
-	memcpy(&payload, p + 8, sizeof(payload));
-	return magic == FATBIN_MAGIC && header >= 16 && header <= left && payload <= left - header
-		       ? (size_t)(header + payload)
-		       : 0;
-}
-
 /* A recorded fatbin is one container, or several laid one after the other: relocatable device code, which the
  * program gave as a version 2 wrapper with a list of what to link. */
 static const void *wrap(struct image_copy *image)
@@ -148,17 +129,17 @@ static const void *wrap(struct image_copy *image)
 
 	if (w)
 		return w;
-	for (at = 0; (step = container_bytes(p + at, image->bytes - at)); at += step)
+	for (at = 0; (step = image_container_size(p + at, image->bytes - at)); at += step)
 		n++;
 	w = calloc(1, sizeof(*w) + (n + 1) * sizeof(*list));
 	if (!w)
 		return NULL;
-	*w = (struct fatbin_wrapper){WRAPPER_MAGIC, n < 2 ? 1 : 2, image->data, NULL};
+	*w = (struct fatbin_wrapper){IMAGE_WRAPPER_MAGIC, n < 2 ? 1 : 2, image->data, NULL};
 	if (n >= 2) {
 		list = (const void **)(w + 1);
 		w->more = list;
-		for (at = container_bytes(p, image->bytes);
-		     (step = container_bytes(p + at, image->bytes - at)); at += step)
+		for (at = image_container_size(p, image->bytes);
+		     (step = image_container_size(p + at, image->bytes - at)); at += step)
 			*list++ = p + at;
 	}
 	image->wrapper = w;
@@ -211,7 +192,8 @@ static int64_t load(struct engine *e, struct image_copy *copy, bool is_library, 
 	uint32_t magic;
 
 	memcpy(&magic, image, sizeof(magic));
-	if (magic == FATBIN_MAGIC && (is_library || container_bytes(image, copy->bytes) < copy->bytes))
+	if (magic == IMAGE_FATBIN_MAGIC &&
+	    (is_library || image_container_size(image, copy->bytes) < copy->bytes))
 		image = wrap(copy);
 	if (!image)
 		return 2;
