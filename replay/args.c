@@ -336,7 +336,8 @@ bool call_takes_payload(const struct api_func *f)
 		if (f->params[p].payload != API_PAYLOAD_NONE)
 			return true;
 	/* copies whose host side is a field of a struct, an array element or a unified address */
-	return !strncmp(f->base, "cuMemcpy", 8) || !strncmp(f->base, "cuGraph", 7) || call_takes_image(f);
+	return !strncmp(f->base, "cuMemcpy", 8) || !strncmp(f->base, "cuGraph", 7) || call_takes_image(f) ||
+	       !strcmp(f->base, "cuLinkComplete"); /* the image that came out */
 }
 
 int call_param_index(const struct api_func *f, const char *name)

@@ -44,7 +44,9 @@ static void add_input(struct engine *e, struct call *c)
 
 	if (!data) {
 		c->refused = arena_printf(&c->arena, "what it links can't be read: %s",
-					  d.what[0] ? d.what : "it was not recorded");
+					  d.what[0]        ? d.what
+					  : c->unavailable ? c->why_unavailable
+							   : "it was not recorded");
 		return;
 	}
 	text = realloc(data, bytes + 1);
