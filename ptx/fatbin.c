@@ -284,7 +284,9 @@ int fatbin_choose_ptx_in(const struct fatbin *fb, unsigned container, unsigned c
 	return choose(fb, container, cc, index);
 }
 
-unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes, unsigned *left_out)
+/* Those that run on cc; or, when `only` is given, those that are for that architecture. */
+static unsigned link_set(const struct fatbin *fb, unsigned cc, const struct fatbin_entry *only,
+			 unsigned *indexes, unsigned *left_out)
 {
 	unsigned n = 0, index;
 
@@ -292,15 +294,22 @@ unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes
 	for (unsigned c = 0; c < fb->ncontainers; c++) {
 		int newer = choose(fb, c, cc, &index);
 
-		if (newer == 0)
+		if (newer < 0)
+			continue;
+		if (only ? fb->entries[index].arch == only->arch : !newer)
 			indexes[n++] = index;
-		else if (newer > 0)
+		else
 			++*left_out;
 	}
-	if (!n && choose(fb, UINT32_MAX, cc, &index) >= 0) {
-		indexes[n++] = index;
-		*left_out = 0;
-	}
+	return n;
+}
+
+unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes, unsigned *left_out)
+{
+	unsigned n = link_set(fb, cc, NULL, indexes, left_out), nearest;
+
+	if (!n && choose(fb, UINT32_MAX, cc, &nearest) >= 0)
+		n = link_set(fb, cc, &fb->entries[nearest], indexes, left_out);
 	return n;
 }
 

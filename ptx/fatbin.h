@@ -68,7 +68,7 @@ int fatbin_choose_ptx_in(const struct fatbin *fb, unsigned container, unsigned c
 
 /* The entries that make up one module on a device of compute capability cc: one, or with relocatable device code one
  * of each container, which are to be linked. A container whose PTX is for newer devices only (the device
- * runtime that nvcc adds is for the newest) is left out when others serve this one: *left_out counts them. Writes
+ * runtime that nvcc adds is for the newest) is left out when others serve this one, or come nearer: *left_out counts them. Writes
  * at most one index for each container; returns how many, 0 without PTX. */
 unsigned fatbin_link_set(const struct fatbin *fb, unsigned cc, unsigned *indexes, unsigned *left_out);
 
