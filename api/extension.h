@@ -96,6 +96,8 @@ struct cutrace_extension {
 	/* What kernels print goes to fn (at the calls that flush it) instead of stdout. NULL: stdout again.
 	 */
 	void (*set_print_sink)(void (*fn)(const char *text, size_t bytes));
+	/* The calling thread's next texture or surface object has this handle, if it can be had. */
+	void (*place_next_texture)(uint64_t handle);
 };
 
 #endif

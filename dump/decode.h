@@ -53,6 +53,7 @@ struct value *decode_type(struct decoder *d, const struct api_type *t, const voi
 /* n elements at a host address; a lone one without a length becomes a reference. */
 struct value *decode_elements(struct decoder *d, const struct api_type *t, uint64_t addr, uint64_t n,
 			      bool counted);
+struct value *decode_handle(struct decoder *d, const struct api_handle *h, uint64_t u);
 struct value *decode_device(struct decoder *d, uint64_t address);
 struct value *decode_host(struct decoder *d, uint64_t address);
 /* Host memory of the call in d->phase. */

@@ -54,6 +54,20 @@ static struct value *bytes_of(struct decoder *d, const uint8_t *p, uint32_t n)
 	return v;
 }
 
+/* What a parameter is that holds a texture or surface object, else NULL. */
+static const struct api_handle *opaque_handle(const struct trace_kernel_param *p)
+{
+	bool texture = p->elem_type && !strcmp(p->elem_type, "texref");
+	bool surface = p->elem_type && !strcmp(p->elem_type, "surfref");
+
+	if (p->is_pointer || p->bytes != 8 || (!texture && !surface))
+		return NULL;
+	for (unsigned i = 0; i < api_nhandles; i++)
+		if (!strcmp(api_handles[i].name, texture ? "CUtexObject" : "CUsurfObject"))
+			return &api_handles[i];
+	return NULL;
+}
+
 static struct value *decode_kernel_arg(struct decoder *d, const struct trace_kernel_param *p,
 				       const uint8_t *block)
 {
@@ -67,6 +81,8 @@ static struct value *decode_kernel_arg(struct decoder *d, const struct trace_ker
 	memcpy(&u, block + p->offset, p->bytes);
 	if (p->is_pointer)
 		return decode_device(d, u);
+	if (opaque_handle(p))
+		return decode_handle(d, opaque_handle(p), u);
 	/* machine code only: a word that is an address of something alive is most likely one */
 	if (p->bytes == 8 && (!s || s->shape == SHAPE_UNSIGNED) && u &&
 	    live_allocation_at(d->allocations, d->process, u, false, d->call->id, &offset, &variable))
@@ -92,6 +108,8 @@ static const char *type_name(struct decoder *d, const struct trace_kernel_param 
 	const struct ptx_scalar *s;
 	size_t i;
 
+	if (opaque_handle(p))
+		return opaque_handle(p)->name;
 	if (p->is_pointer)
 		return arena_printf(&d->arena, "%s*", p->elem_type ? p->elem_type : "void");
 	for (i = 0; p->type && i < sizeof(scalars) / sizeof(scalars[0]); i++) {

@@ -98,21 +98,19 @@ static struct value *decode_mask(struct decoder *d, const struct api_enum *e, ui
 	return decode_symbol(d, text ? text : "?");
 }
 
-static struct value *decode_handle(struct decoder *d, const struct api_type *t, uint64_t u)
+struct value *decode_handle(struct decoder *d, const struct api_handle *h, uint64_t u)
 {
-	const struct api_handle *h = &api_handles[t->def];
 	struct value *v;
 	unsigned i;
 
-	if (t->size < 8) /* a device's ordinal */
-		return decode_uint(d, VALUE_INT, (uint64_t)sign_extend(u, t->size));
 	for (i = 0; i < h->nspecial; i++)
 		if ((uint64_t)h->special[i].value == u)
 			return decode_symbol(d, h->special[i].name);
 	if (!u)
 		return decode_value(d, VALUE_NULL);
 	v = decode_uint(d, VALUE_HANDLE, u);
-	v->number = handle_number(d->handles, t->def, d->process, u, d->creates, &v->type);
+	v->number =
+		handle_number(d->handles, (unsigned)(h - api_handles), d->process, u, d->creates, &v->type);
 	if (strcmp(h->name, "CUfunction") == 0 || strcmp(h->name, "CUkernel") == 0)
 		v->text = handle_kernel(d->handles, d->process, u, d->call->id);
 	return v;
@@ -340,7 +338,10 @@ struct value *decode_type(struct decoder *d, const struct api_type *t, const voi
 	case API_KIND_CHAR: return decode_uint(d, VALUE_INT, (uint64_t)sign_extend(u, 1));
 	case API_KIND_ENUM: return decode_enum(d, &api_enums[t->def], sign_extend(u, t->size), t->size == 4);
 	case API_KIND_MASK: return decode_mask(d, &api_enums[t->def], u);
-	case API_KIND_HANDLE: return decode_handle(d, t, u);
+	case API_KIND_HANDLE:
+		if (t->size < 8) /* a device's ordinal */
+			return decode_uint(d, VALUE_INT, (uint64_t)sign_extend(u, t->size));
+		return decode_handle(d, &api_handles[t->def], u);
 	case API_KIND_DEVPTR: return decode_device(d, u);
 	case API_KIND_STRING: return decode_string(d, u);
 	case API_KIND_ARRAY: return decode_array(d, &api_types[t->elem], p, t->count);

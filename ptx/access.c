@@ -256,6 +256,42 @@ static void note_memory(struct analysis *a, const struct ptx_inst *i, const stru
 		note_access(a, operand_origin(&a->p, &i->src[e->write - 1]), e->atomic, true, e->atomic, t);
 }
 
+/* What the operand that names a texture, a sampler or a surface is; NONE for other operations. */
+static enum ptx_type opaque_type(const struct ptx_inst *i)
+{
+	switch (i->op) {
+	case PTX_OP_TEX:
+	case PTX_OP_TLD4:
+	case PTX_OP_TXQ: return PTX_TEXREF;
+	case PTX_OP_SULD:
+	case PTX_OP_SUST:
+	case PTX_OP_SURED:
+	case PTX_OP_SUQ: return PTX_SURFREF;
+	default: return PTX_TYPE_NONE;
+	}
+}
+
+/* A parameter that such an operand comes from, unchanged or through a function, is a handle. */
+static void note_handle(struct analysis *a, uint64_t origin, enum ptx_type t)
+{
+	uint64_t param = only_param(origin);
+	for (uint32_t k = 0; k < a->f->nparams; k++)
+		if (param & ORIGIN_PARAM(k) & ~a->p.strong)
+			a->access[k].elem_type = (uint8_t)t;
+}
+
+static bool is_opaque(uint8_t t)
+{
+	return t == PTX_TEXREF || t == PTX_SAMPLERREF || t == PTX_SURFREF;
+}
+
+static void note_passed_handle(struct analysis *a, const struct ptx_inst *i, uint32_t k)
+{
+	const struct ptx_func *callee = i->target != PTX_NONE ? a->m->funcs[i->target] : NULL;
+	if (callee && callee->access && k < callee->nparams && is_opaque(callee->access[k].elem_type))
+		note_handle(a, argument_origin(&a->p, i, k), callee->access[k].elem_type);
+}
+
 static void note_call(struct analysis *a, const struct ptx_inst *i)
 {
 	const struct effects *e = call_effects(a, i);
@@ -265,8 +301,10 @@ static void note_call(struct analysis *a, const struct ptx_inst *i)
 	a->now.reads_module_vars |= e->reads_module_vars;
 	for (uint32_t k = 0; k < i->nsrc; k++) {
 		uint64_t bit = ORIGIN_PARAM(k);
-		if (!(e->pointers & bit))
+		if (!(e->pointers & bit)) {
+			note_passed_handle(a, i, k);
 			continue;
+		}
 		uint64_t origin = argument_origin(&a->p, i, k);
 		enum ptx_type t = PTX_TYPE_NONE;
 		if (i->target != PTX_NONE && a->m->funcs[i->target]->access &&
@@ -287,6 +325,8 @@ static void note_all(struct analysis *a)
 			note_memory(a, i, e);
 		else if (i->op == PTX_OP_CALL)
 			note_call(a, i);
+		if (i->nsrc && opaque_type(i) != PTX_TYPE_NONE)
+			note_handle(a, operand_origin(&a->p, &i->src[0]), opaque_type(i));
 		a->now.writes_unknown |= memory_written_elsewhere(i);
 		a->now.reads_unknown |= reads_elsewhere(i);
 	}

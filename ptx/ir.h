@@ -303,7 +303,8 @@ struct ptx_func {
 /* What a kernel does with a parameter that is a pointer. */
 struct ptx_access {
 	bool is_pointer, is_read, is_written, is_atomic;
-	uint8_t elem_type; /* enum ptx_type of the loads and stores (f32 preferred to b32); PTX_TYPE_NONE unknown */
+	uint8_t elem_type; /* enum ptx_type of the loads and stores (f32 preferred to b32); PTX_TYPE_NONE unknown. No pointer,
+			    * and PTX_TEXREF, SAMPLERREF or SURFREF: the handle of such an object */
 	uint8_t elem_bytes;
 };
 

@@ -244,6 +244,16 @@ static bool ends_streams(const struct api_func *f)
 	       !strncmp(f->base, "cuDevicePrimaryCtxRe", 20);
 }
 
+/* Texture and surface objects: the recorded handle, where the driver takes wishes. */
+static void place_texture(struct engine *e, const struct call *c)
+{
+	uint64_t handle;
+
+	if ((!strcmp(c->f->base, "cuTexObjectCreate") || !strcmp(c->f->base, "cuSurfObjectCreate")) &&
+	    !c->rec->result && call_recorded_out(e, c, 0, &handle))
+		extension_place_texture(e, handle);
+}
+
 static void issue_generic(struct engine *e, struct call *c)
 {
 	if (c->unavailable) {
@@ -258,6 +268,7 @@ static void issue_generic(struct engine *e, struct call *c)
 		return;
 	if (ends_streams(c->f))
 		transfers_drain(e);
+	place_texture(e, c);
 	if (c->f->flags & API_FUNC_PTSZ && !takes_stream(c->f))
 		issue_per_thread(e, c);
 	else

@@ -54,6 +54,14 @@ void extension_place_globals(struct engine *e, uint64_t load_call)
 	free(addresses);
 }
 
+void extension_place_texture(struct engine *e, uint64_t handle)
+{
+	const struct cutrace_extension *x = extension(e);
+
+	if (HAS(x, place_next_texture))
+		x->place_next_texture(handle);
+}
+
 uint64_t extension_launch_count(struct engine *e)
 {
 	const struct cutrace_extension *x = extension(e);

@@ -18,6 +18,8 @@ bool extension_place(struct engine *e, uint64_t address);
 /* The module that is loaded next shall have its variables at their recorded addresses. */
 void extension_place_globals(struct engine *e, uint64_t load_call);
 /* Launches that the driver has started; 0 when it can't tell. */
+/* Kernels get handles of textures by value, also inside of memory: they should be the recorded ones. */
+void extension_place_texture(struct engine *e, uint64_t handle);
 uint64_t extension_launch_count(struct engine *e);
 /* What the last fault was, one sentence with a kernel's name, and where; false: not known. */
 struct extension_fault {

@@ -43,6 +43,25 @@ static bool load_params(struct engine *e, struct call *c, const struct trace_lau
 	return out->bytes != NULL;
 }
 
+/* Handles of textures and surfaces that the driver made with other values than when it was recorded. */
+static void rewrite_handles(struct engine *e, const struct trace_kernel *k, struct params *p)
+{
+	for (unsigned i = 0; k && i < k->nparams; i++) {
+		const struct trace_kernel_param *q = &k->params[i];
+		bool texture = q->elem_type && !strcmp(q->elem_type, "texref");
+		bool surface = q->elem_type && !strcmp(q->elem_type, "surfref");
+		uint64_t recorded, live;
+
+		if (q->is_pointer || q->bytes != 8 || (!texture && !surface) || q->offset > p->size ||
+		    p->size - q->offset < 8)
+			continue;
+		memcpy(&recorded, p->bytes + q->offset, 8);
+		if (handles_get(&e->handles, handle_kind_find(texture ? "CUtexObject" : "CUsurfObject"),
+				recorded, &live))
+			memcpy(p->bytes + q->offset, &live, 8);
+	}
+}
+
 /* A typed pointer is rewritten as such; inside a struct passed by value any aligned word may be one; a
  * scalar never is. Without a description every aligned word may be. */
 static void rewrite_params(struct engine *e, const struct trace_kernel *k, struct params *p)
@@ -159,6 +178,7 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 	note_access(e, c, l, k, &recorded);
 	doubt_launch(e, c, l, k, recorded.bytes, recorded.size);
 	rewrite_params(e, k, &p);
+	rewrite_handles(e, k, &p);
 	if (extra >= 0)
 		return pass_packed(c, &p, extra);
 	return pointers < 0 || pass_by_pointers(c, k, &p, pointers);

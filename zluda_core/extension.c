@@ -2,7 +2,7 @@
  *
  * The functions of extension.h.
  */
-#include "core.h"
+#include "texture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,4 +137,5 @@ const struct cutrace_extension extension_table = {
 	.address_is_free = range_is_free,
 	.set_message_sink = say_also_to,
 	.set_print_sink = print_to,
+	.place_next_texture = texture_place_next,
 };

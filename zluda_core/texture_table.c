@@ -24,8 +24,22 @@ void texture_place_next(uint64_t handle)
 	wanted = handle;
 }
 
+static uint64_t handle_of(uint32_t i)
+{
+	return (uint64_t)table.uses[i] * DEV_TEXTURES + i;
+}
+
+/* References count down from the end, so that the handles of objects are the same with and without them. */
+static uint64_t reference_handle(void)
+{
+	for (uint32_t i = DEV_TEXTURES - 1; i; i--)
+		if (!table.entries[i])
+			return handle_of(i);
+	return 0;
+}
+
 /* With the lock held. 0 = the table is full. */
-static uint64_t choose_handle(uint64_t want)
+static uint64_t object_handle(uint64_t want)
 {
 	uint32_t i = (uint32_t)(want % DEV_TEXTURES);
 
@@ -37,7 +51,7 @@ static uint64_t choose_handle(uint64_t want)
 		i = table.next;
 		table.next = (i + 1) % DEV_TEXTURES;
 		if (i && !table.entries[i])
-			return (uint64_t)table.uses[i] * DEV_TEXTURES + i;
+			return handle_of(i);
 	}
 	return 0;
 }
@@ -70,7 +84,7 @@ CUresult texture_add(const struct texture *from, struct texture **out)
 	if (!from->is_reference)
 		wanted = 0;
 	pthread_mutex_lock(&table.lock);
-	t->dev.handle = choose_handle(want);
+	t->dev.handle = from->is_reference ? reference_handle() : object_handle(want);
 	if (t->dev.handle) {
 		uint32_t i = (uint32_t)(t->dev.handle % DEV_TEXTURES);
 

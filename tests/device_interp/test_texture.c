@@ -693,10 +693,12 @@ static void refusals(void **state)
 		const char *form, *why;
 	} rows[] = {
 		{"tex.2dms.v4.s32.s32 {%o0, %o1, %o2, %o3}, [%t, {%i0, %i1, %i2, %i2}];",
-		 ".2dms are not executed"},
+		 "multi-sample textures (target sm_30 and later) are not executed; this module targets "
+		 "sm_90"},
 		{"tex.a2dms.v4.s32.s32 {%o0, %o1, %o2, %o3}, [%t, {%i0, %i1, %i2, %i2}];",
-		 ".a2dms are not executed"},
-		{"tex.2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%t, {%f0, %f1}], %f2;", "depths"},
+		 "multi-sample textures"},
+		{"tex.2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%t, {%f0, %f1}], %f2;",
+		 "comparisons of depths (target sm_30 and later)"},
 		{"tex.1d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%t, {%f0}], %f2;", "depths"},
 		{"tex.a2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%t, {%i0, %f1, %f2}], {%i1, %i2}, %f2;",
 		 "depths"},

@@ -159,14 +159,14 @@ dump_trace()
 }
 
 # The calls in the program's own words, from other sources than the dump's (programs/driver/witness.c). To what type a
-# kernel's pointers point and what the driver remarked it does not say. Threads and processes say theirs in any order.
+# kernel's pointers point, the shape of copies and what the driver remarked it does not say. Threads and processes say theirs in any order.
 check_dump_against_own_words()
 {
 	order="cat" edit=''
 	if has_flag threads || has_flag children; then
 		order="sort" edit='s/#[0-9]+//g'
 	fi
-	sed -E "s/^ *([0-9]+  )?(p[0-9]+ )?t[0-9]+ +//; /^ +! /d; s/^ +kernel/kernel/; s/[a-z0-9]+\* /* /g; $code_sizes; $edit" \
+	sed -E "s/^ *([0-9]+  )?(p[0-9]+ )?t[0-9]+ +//; /^ +(h2d|d2h|!) /d; s/^ +kernel/kernel/; s/[a-z0-9]+\* /* /g; $code_sizes; $edit" \
 		"$work/dump.text" | LC_ALL=C $order >"$work/calls.dumped"
 	sed -E "$edit" "$work/calls.said" | LC_ALL=C $order >"$work/calls.expected"
 	[ -s "$work/calls.expected" ] || fail "the program said nothing of its calls"

@@ -198,7 +198,19 @@ static const struct {
 		"sub.s64 d3, d1, d2; ld.param.u64 d4, [c]; cvta.to.global.u64 d5, d4; add.s64 d6, d5, d3; "
 		"st.global.u32 [d6], r1;"),
 	 "- - pw:u32", false, false},
-	{"surface", KERNEL(".param .u64 a", LOAD_A "sust.b.1d.b32.trap [d1, {r1}], {r2};"), "-", true, false},
+	{"surface", KERNEL(".param .u64 a", LOAD_A "sust.b.1d.b32.trap [d1, {r1}], {r2};"), "surfref", true, false},
+	{"texture", KERNEL(".param .u64 a", LOAD_A "tex.1d.v4.f32.s32 {f0, f1, f2, f3}, [d1, {r1}];"), "texref", false,
+	 false},
+	{"texture from a struct and a register",
+	 KERNEL(".param .align 8 .b8 a[16], .param .u64 b",
+		"ld.param.u64 d1, [a+8]; ld.param.u64 d2, [b]; mov.u64 d3, d2; txq.width.b32 r1, [d1]; "
+		"tex.1d.v4.f32.s32 {f0, f1, f2, f3}, [d3, {r1}];"),
+	 "texref texref", false, false},
+	{"one of two textures",
+	 KERNEL(".param .u64 a, .param .u64 b",
+		LOAD_AB "setp.eq.u32 p1, r1, 0; selp.b64 d3, d1, d2, p1; "
+			"tex.1d.v4.f32.s32 {f0, f1, f2, f3}, [d3, {r1}];"),
+	 "- -", false, false},
 };
 
 static void describe(const struct ptx_func *f, char *out, size_t n)
@@ -206,7 +218,11 @@ static void describe(const struct ptx_func *f, char *out, size_t n)
 	size_t at = 0;
 	for (uint32_t k = 0; k < f->nparams; k++) {
 		const struct ptx_access *x = &f->access[k];
-		at += (size_t)snprintf(out + at, n - at, "%s%s", k ? " " : "", x->is_pointer ? "p" : "-");
+		bool opaque = x->elem_type == PTX_TEXREF || x->elem_type == PTX_SURFREF;
+		at += (size_t)snprintf(out + at, n - at, "%s%s", k ? " " : "",
+				       x->is_pointer ? "p"
+				       : opaque	     ? ptx_type_name(x->elem_type)
+						     : "-");
 		if (x->is_pointer)
 			at += (size_t)snprintf(out + at, n - at, "%s%s%s:%s", x->is_read ? "r" : "",
 					       x->is_written ? "w" : "", x->is_atomic ? "a" : "",

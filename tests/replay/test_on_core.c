@@ -66,6 +66,18 @@ static const char ptx[] = ".version 7.0\n"
 			  "	add.u32 %r1, %r0, 1;\n"
 			  "	st.global.u32 [counter], %r1;\n"
 			  "	ret;\n"
+			  "}\n"
+			  /* out[0] = texel 2, out[1] = the texture's handle */
+			  ".visible .entry fetch(.param .u64 out, .param .u64 t)\n"
+			  "{\n"
+			  "	.reg .b64 %a<2>;\n"
+			  "	.reg .b32 %r<6>;\n"
+			  "	ld.param.u64 %a0, [out];\n"
+			  "	ld.param.u64 %a1, [t];\n"
+			  "	tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%a1, {2}];\n"
+			  "	cvt.u32.u64 %r4, %a1;\n"
+			  "	st.global.v2.u32 [%a0], {%r0, %r4};\n"
+			  "	ret;\n"
 			  "}\n";
 
 static uint64_t kernel;
@@ -122,6 +134,15 @@ static const struct {
 	   .is_pointer = true,
 	   .is_written = true,
 	   .elem_type = "u64"}}},
+	{"fetch",
+	 2,
+	 {{.name = "out",
+	   .type = "u64",
+	   .bytes = 8,
+	   .is_pointer = true,
+	   .is_written = true,
+	   .elem_type = "u32"},
+	  {.name = "t", .type = "u64", .offset = 8, .bytes = 8, .elem_type = "texref"}}},
 };
 
 static void start(unsigned which)
@@ -382,6 +403,48 @@ static void test_unknown_device(void **state)
 	assert_int_equal(replay_run(&o), REPLAY_COULD_NOT);
 }
 
+/* The resource and the sampler as the CUDA driver API lays them out: 144 and 104 bytes. */
+static void record_texture(uint64_t handle, size_t compared)
+{
+	const uint32_t texels[4] = {11, 22, 33, 44}, out[2] = {33, (uint32_t)handle};
+	struct {
+		uint32_t type, pad;
+		uint64_t pointer;
+		uint32_t format, channels;
+		uint64_t bytes;
+		uint8_t rest[112];
+	} resource = {2, 0, R, 3, 1, sizeof(texels), {0}}; /* linear memory, 32-bit unsigned integers */
+	const uint8_t sampler[104] = {0};
+	const uint64_t params[2] = {R + 4096, handle};
+	uint64_t call;
+
+	start(3);
+	allocate(R, sizeof(texels));
+	allocate(R + 4096, 8);
+	upload(R, texels, sizeof(texels));
+	builder_out(&b, 0, handle);
+	call = CALL(&b, "cuTexObjectCreate", HOST, HOST + 64, HOST + 512, 0);
+	builder_memory(&b, call, 1, HOST + 64, &resource, sizeof(resource));
+	builder_memory(&b, call, 2, HOST + 512, sampler, sizeof(sampler));
+	launch(params, sizeof(params));
+	download(R + 4096, out, compared);
+	CALL(&b, "cuTexObjectDestroy", handle);
+	builder_close(&b);
+}
+
+/* Our driver gives the handle that was recorded; one that it can't have is translated in the kernel's parameters. */
+static void test_texture_handles(void **state)
+{
+	(void)state;
+	record_texture(9, 8);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	record_texture(UINT64_C(0x700000009), 4);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	setenv("CUTRACE_REPLAY_NO_EXTENSION", "1", 1);
+	record_texture(9, 4);
+	assert_int_equal(replay(), REPLAY_MATCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +455,7 @@ int main(void)
 		cmocka_unit_test_setup(test_refused_addresses_at_two_bases, setup),
 		cmocka_unit_test_setup(test_recorded_addresses_by_vmm, setup),
 		cmocka_unit_test_setup(test_variables_at_their_addresses, setup),
+		cmocka_unit_test_setup(test_texture_handles, setup),
 		cmocka_unit_test_setup(test_faults, setup),
 		cmocka_unit_test_setup(test_unknown_device, setup),
 	};

@@ -141,6 +141,15 @@ static void take_brackets(struct cursor *s, struct tex_op *op)
 	s->end = s->c->in->nsrc;
 }
 
+/* What exists and is not executed, with the first target that has it. */
+static int refuse_known(struct decode *c, const char *what, const char *target)
+{
+	const struct ptx_module *m = c->module->ptx;
+
+	return refuse(c, "%s (target %s and later) are not executed; this module targets sm_%u%.1s", what,
+		      target, m->target, m->target_suffix ? &m->target_suffix : "");
+}
+
 /* Partial derivatives: vectors of dims elements, for three dimensions padded to four. */
 static void take_gradients(struct cursor *s, struct tex_op *op)
 {
@@ -170,7 +179,7 @@ static void take_rest(struct cursor *s, struct tex_op *op)
 		return;
 	if (op->geometry.cube || left < dims || left == dims + 1u + (dims == 3) ||
 	    (dims == 1 && left == 1 && is_float_register(s->c, next)) || left > dims + 1u) {
-		s->rc = refuse(s->c, "comparing depths is not executed");
+		s->rc = refuse_known(s->c, "comparisons of depths", "sm_30");
 		return;
 	}
 	take_vector(s, op->offset, dims);
@@ -221,7 +230,10 @@ static int set_mode(struct decode *c, struct tex_op *op)
 	if (in->op == PTX_OP_TLD4)
 		op->gather = has(c, ".r") ? 0 : has(c, ".g") ? 1 : has(c, ".b") ? 2 : 3;
 	if (!tex_geometry(in, &op->geometry))
-		return refuse(c, "textures of geometry .%s are not executed", ptx_shape_name(in->shape));
+		return strstr(ptx_shape_name(in->shape), "2dms")
+			       ? refuse_known(c, "multi-sample textures", "sm_30")
+			       : refuse(c, "there are no textures of geometry .%s",
+					ptx_shape_name(in->shape));
 	if ((op->geometry.cube || op->gather >= 0) && op->integer)
 		return refuse(c, "cubemaps and tld4 need coordinates of type .f32");
 	return 0;

@@ -283,7 +283,7 @@ static int set_place(struct decode *c, struct surface_op *op)
 	int rc;
 
 	if (!tex_geometry(in, &op->geometry) || op->geometry.cube)
-		return refuse(c, "surfaces of geometry .%s are not executed", ptx_shape_name(in->shape));
+		return refuse(c, "there are no surfaces of geometry .%s", ptx_shape_name(in->shape));
 	if (in->layout < 1u + op->geometry.dims + op->geometry.layered)
 		return refuse(c, "a coordinate is missing");
 	op->outside = has(c, ".clamp") ? OUTSIDE_CLAMP : has(c, ".zero") ? OUTSIDE_ZERO : OUTSIDE_TRAP;

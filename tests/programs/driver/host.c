@@ -57,6 +57,11 @@ void host_enter_thread(void)
 	CU(cuCtxSetCurrent(context));
 }
 
+CUmodule host_module(void)
+{
+	return module;
+}
+
 CUfunction host_kernel(const char *name)
 {
 	CUfunction f;

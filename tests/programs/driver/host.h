@@ -40,6 +40,7 @@ void host_load(const void *image);
 /* Makes that context current in another thread. */
 void host_enter_thread(void);
 CUfunction host_kernel(const char *name);
+CUmodule host_module(void);
 CUdeviceptr host_symbol(const char *name, size_t bytes);
 /* A device buffer; with its contents when `data` is not NULL. */
 CUdeviceptr host_buffer(const void *data, size_t bytes);

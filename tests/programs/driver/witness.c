@@ -19,9 +19,24 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- names of what the driver gave: numbered in order of appearance --------- */
 
-enum kind { CONTEXT, MODULE, FUNCTION, STREAM, EVENT, ALLOCATION, LINK, NKINDS };
-static const char *const kind_names[NKINDS] = {"CUcontext", "CUmodule", "CUfunction", "CUstream",
-					       "CUevent",   "alloc",    "CUlinkState"};
+enum kind {
+	CONTEXT,
+	MODULE,
+	FUNCTION,
+	STREAM,
+	EVENT,
+	ALLOCATION,
+	LINK,
+	ARRAY,
+	TEXTURE,
+	SURFACE,
+	TEXREF,
+	SURFREF,
+	NKINDS
+};
+static const char *const kind_names[NKINDS] = {"CUcontext",   "CUmodule",     "CUfunction",  "CUstream",
+					       "CUevent",     "alloc",        "CUlinkState", "CUarray",
+					       "CUtexObject", "CUsurfObject", "CUtexref",    "CUsurfref"};
 
 static struct object {
 	enum kind kind;
@@ -110,7 +125,7 @@ static void write_line(const char *line, size_t n)
 
 __attribute__((format(printf, 2, 3))) static void say(CUresult r, const char *fmt, ...)
 {
-	char line[600];
+	char line[900];
 	size_t n;
 	va_list ap;
 
@@ -124,8 +139,15 @@ __attribute__((format(printf, 2, 3))) static void say(CUresult r, const char *fm
 	write_line(line, n);
 }
 
-/* What the kernel was given, by the declaration in the program's PTX: numbers are of .u32 and .f32, a .u64 is a pointer
- * in all our kernels. What it points to the witness can't know. */
+/* What the kernel was given, by the declaration in the program's PTX: numbers are of .u32 and .f32, a .u64 is a
+ * texture or surface object, or a pointer, in all our kernels. What it points to the witness can't know. */
+static int say_object(char *to, size_t bytes, const char *comma, const char *param, uint64_t value)
+{
+	enum kind kind = find(TEXTURE, value) ? TEXTURE : SURFACE;
+
+	return snprintf(to, bytes, "%s%s %s=%s", comma, kind_names[kind], param, name(kind, value));
+}
+
 static void say_kernel(const struct object *f, const unsigned *grid, const unsigned *block, unsigned shared,
 		       void **params)
 {
@@ -152,6 +174,10 @@ static void say_kernel(const struct object *f, const unsigned *grid, const unsig
 		else if (!strcmp(type, "f32"))
 			n += (size_t)snprintf(line + n, sizeof(line) - n, "%sf32 %s=%g", comma, param,
 					      (double)*(float *)*params);
+		else if (!strcmp(type, "u64") &&
+			 (find(TEXTURE, *(uint64_t *)*params) || find(SURFACE, *(uint64_t *)*params)))
+			n += (size_t)say_object(line + n, sizeof(line) - n, comma, param,
+						*(uint64_t *)*params);
 		else if (!strcmp(type, "u64"))
 			n += (size_t)snprintf(line + n, sizeof(line) - n, "%s* %s=%s", comma, param,
 					      find(ALLOCATION, *(uint64_t *)*params)
@@ -265,6 +291,132 @@ WITNESS(cuMemHostAlloc, (void **host, size_t bytes, unsigned flags), (host, byte
 	say(r, "cuMemHostAlloc(pp=&%s, bytesize=%zu, Flags=%u)", HANDLE(ALLOCATION, *host), bytes, flags))
 WITNESS(cuMemFreeHost, (void *host), (host), say(r, "cuMemFreeHost(p=%s)", HANDLE(ALLOCATION, host));
 	ENDED(ALLOCATION, host))
+/* The values that the programs use. */
+static const char *format_name(unsigned format)
+{
+	return format == CU_AD_FORMAT_FLOAT            ? "CU_AD_FORMAT_FLOAT"
+	       : format == CU_AD_FORMAT_UNSIGNED_INT8  ? "CU_AD_FORMAT_UNSIGNED_INT8"
+	       : format == CU_AD_FORMAT_UNSIGNED_INT32 ? "CU_AD_FORMAT_UNSIGNED_INT32"
+						       : "?";
+}
+
+static const char *array_flags(unsigned flags)
+{
+	return !flags                               ? "0"
+	       : flags == CUDA_ARRAY3D_LAYERED      ? "CUDA_ARRAY3D_LAYERED"
+	       : flags == CUDA_ARRAY3D_SURFACE_LDST ? "CUDA_ARRAY3D_SURFACE_LDST"
+						    : "?";
+}
+
+static const char *memory_type(unsigned type)
+{
+	return type == CU_MEMORYTYPE_HOST    ? "CU_MEMORYTYPE_HOST"
+	       : type == CU_MEMORYTYPE_ARRAY ? "CU_MEMORYTYPE_ARRAY"
+					     : "?";
+}
+
+static const char *address_mode(unsigned mode)
+{
+	return mode == CU_TR_ADDRESS_MODE_WRAP     ? "CU_TR_ADDRESS_MODE_WRAP"
+	       : mode == CU_TR_ADDRESS_MODE_MIRROR ? "CU_TR_ADDRESS_MODE_MIRROR"
+	       : mode == CU_TR_ADDRESS_MODE_BORDER ? "CU_TR_ADDRESS_MODE_BORDER"
+						   : "?";
+}
+
+static void say_copy_2d(CUresult r, const CUDA_MEMCPY2D *p)
+{
+	say(r,
+	    "cuMemcpy2D_v2(pCopy=&{srcXInBytes=%zu, srcY=%zu, srcMemoryType=%s, srcHost=%s, srcDevice=%s, "
+	    "srcArray=%s, "
+	    "srcPitch=%zu, dstXInBytes=%zu, dstY=%zu, dstMemoryType=%s, dstHost=%s, dstDevice=%s, "
+	    "dstArray=%s, "
+	    "dstPitch=%zu, WidthInBytes=%zu, Height=%zu})",
+	    p->srcXInBytes, p->srcY, memory_type(p->srcMemoryType), p->srcHost ? "host" : "NULL",
+	    name(ALLOCATION, p->srcDevice), HANDLE(ARRAY, p->srcArray), p->srcPitch, p->dstXInBytes, p->dstY,
+	    memory_type(p->dstMemoryType), p->dstHost ? "host" : "NULL", name(ALLOCATION, p->dstDevice),
+	    HANDLE(ARRAY, p->dstArray), p->dstPitch, p->WidthInBytes, p->Height);
+}
+
+static const char *resource(const CUDA_RESOURCE_DESC *d)
+{
+	static char text[120];
+
+	snprintf(text, sizeof(text), "&{resType=%s, res={array={hArray=%s}}, flags=%u}",
+		 d->resType == CU_RESOURCE_TYPE_ARRAY ? "CU_RESOURCE_TYPE_ARRAY" : "?",
+		 HANDLE(ARRAY, d->res.array), d->flags);
+	return text;
+}
+
+static const char *sampler(const CUDA_TEXTURE_DESC *d)
+{
+	static char text[400];
+
+	snprintf(
+		text, sizeof(text),
+		"&{addressMode=[%s, %s, %s], filterMode=%s, flags=%s, maxAnisotropy=%u, mipmapFilterMode=%s, "
+		"mipmapLevelBias=%g, minMipmapLevelClamp=%g, maxMipmapLevelClamp=%g, borderColor=[%g, %g, "
+		"%g, %g]}",
+		address_mode(d->addressMode[0]), address_mode(d->addressMode[1]),
+		address_mode(d->addressMode[2]),
+		d->filterMode == CU_TR_FILTER_MODE_LINEAR ? "CU_TR_FILTER_MODE_LINEAR" : "?",
+		d->flags == CU_TRSF_NORMALIZED_COORDINATES ? "CU_TRSF_NORMALIZED_COORDINATES" : "?",
+		d->maxAnisotropy, d->mipmapFilterMode ? "?" : "CU_TR_FILTER_MODE_POINT",
+		(double)d->mipmapLevelBias, (double)d->minMipmapLevelClamp, (double)d->maxMipmapLevelClamp,
+		(double)d->borderColor[0], (double)d->borderColor[1], (double)d->borderColor[2],
+		(double)d->borderColor[3]);
+	return text;
+}
+
+WITNESS(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *d), (array, d),
+	MADE(ARRAY, *array, NULL);
+	say(r,
+	    "cuArray3DCreate_v2(pHandle=&%s, pAllocateArray=&{Width=%zu, Height=%zu, Depth=%zu, Format=%s, "
+	    "NumChannels=%u, "
+	    "Flags=%s})",
+	    HANDLE(ARRAY, *array), d->Width, d->Height, d->Depth, format_name(d->Format), d->NumChannels,
+	    array_flags(d->Flags)))
+WITNESS(cuArrayDestroy, (CUarray array), (array), say(r, "cuArrayDestroy(hArray=%s)", HANDLE(ARRAY, array));
+	ENDED(ARRAY, array))
+WITNESS(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *p), (p), say_copy_2d(r, p))
+WITNESS(cuMemcpyHtoA_v2, (CUarray dst, size_t offset, const void *src, size_t bytes),
+	(dst, offset, src, bytes),
+	say(r, "cuMemcpyHtoA_v2(dstArray=%s, dstOffset=%zu, srcHost=%s, ByteCount=%zu)", HANDLE(ARRAY, dst),
+	    offset, host_bytes(r, bytes), bytes))
+WITNESS(cuTexObjectCreate,
+	(CUtexObject * texture, const CUDA_RESOURCE_DESC *from, const CUDA_TEXTURE_DESC *how,
+	 const void *view),
+	(texture, from, how, view), made(TEXTURE, *texture, 0, NULL);
+	say(r, "cuTexObjectCreate(pTexObject=&%s, pResDesc=%s, pTexDesc=%s, pResViewDesc=%s)",
+	    name(TEXTURE, *texture), resource(from), sampler(how), view ? "?" : "NULL"))
+WITNESS(cuTexObjectDestroy, (CUtexObject texture), (texture),
+	say(r, "cuTexObjectDestroy(texObject=%s)", name(TEXTURE, texture));
+	ended(TEXTURE, texture))
+WITNESS(cuSurfObjectCreate, (CUsurfObject * surface, const CUDA_RESOURCE_DESC *from), (surface, from),
+	made(SURFACE, *surface, 0, NULL);
+	say(r, "cuSurfObjectCreate(pSurfObject=&%s, pResDesc=%s)", name(SURFACE, *surface), resource(from)))
+WITNESS(cuSurfObjectDestroy, (CUsurfObject surface), (surface),
+	say(r, "cuSurfObjectDestroy(surfObject=%s)", name(SURFACE, surface));
+	ended(SURFACE, surface))
+WITNESS(cuModuleGetTexRef, (CUtexref * reference, CUmodule module, const char *variable),
+	(reference, module, variable), MADE(TEXREF, *reference, NULL);
+	say(r, "cuModuleGetTexRef(pTexRef=&%s, hmod=%s, name=\"%s\")", HANDLE(TEXREF, *reference),
+	    HANDLE(MODULE, module), variable))
+WITNESS(cuModuleGetSurfRef, (CUsurfref * reference, CUmodule module, const char *variable),
+	(reference, module, variable), MADE(SURFREF, *reference, NULL);
+	say(r, "cuModuleGetSurfRef(pSurfRef=&%s, hmod=%s, name=\"%s\")", HANDLE(SURFREF, *reference),
+	    HANDLE(MODULE, module), variable))
+WITNESS(cuTexRefSetArray, (CUtexref reference, CUarray array, unsigned flags), (reference, array, flags),
+	say(r, "cuTexRefSetArray(hTexRef=%s, hArray=%s, Flags=%u)", HANDLE(TEXREF, reference),
+	    HANDLE(ARRAY, array), flags))
+WITNESS(cuTexRefSetAddressMode, (CUtexref reference, int dim, unsigned mode), (reference, dim, mode),
+	say(r, "cuTexRefSetAddressMode(hTexRef=%s, dim=%d, am=%s)", HANDLE(TEXREF, reference), dim,
+	    address_mode(mode)))
+WITNESS(cuTexRefSetFlags, (CUtexref reference, unsigned flags), (reference, flags),
+	say(r, "cuTexRefSetFlags(hTexRef=%s, Flags=%s)", HANDLE(TEXREF, reference),
+	    flags == CU_TRSF_NORMALIZED_COORDINATES ? "CU_TRSF_NORMALIZED_COORDINATES" : "?"))
+WITNESS(cuSurfRefSetArray, (CUsurfref reference, CUarray array, unsigned flags), (reference, array, flags),
+	say(r, "cuSurfRefSetArray(hSurfRef=%s, hArray=%s, Flags=%u)", HANDLE(SURFREF, reference),
+	    HANDLE(ARRAY, array), flags))
 WITNESS(cuStreamCreate, (CUstream * stream, unsigned flags), (stream, flags), MADE(STREAM, *stream, NULL);
 	say(r, "cuStreamCreate(phStream=&%s, Flags=%s)", HANDLE(STREAM, *stream),
 	    flags == CU_STREAM_NON_BLOCKING ? "CU_STREAM_NON_BLOCKING" : "?"))
