@@ -206,6 +206,59 @@ static void add_store(struct suite *s, unsigned g, const char *cop, unsigned vec
 	       &cases[g], g, bytes, n, mode);
 }
 
+/* k[4]: operation */
+enum { ADD, MIN, MAX, AND, OR };
+static const char *const reductions[] = {"add", "min", "max", "and", "or"};
+
+static void ref_sured(const struct form *f, const uint64_t *in, struct want *out)
+{
+	uint8_t cell[CELL];
+	uint64_t old = 0, v = low_bits(in[6], f->type->bits);
+
+	memcpy(cell, in, CELL);
+	memcpy(&old, cell + offset_of(f, in), (size_t)f->k[1]);
+	switch (f->k[4]) {
+	case ADD: v += old; break;
+	case MIN: v = as_int(f->type, old) < as_int(f->type, v) ? old : v; break;
+	case MAX: v = as_int(f->type, old) > as_int(f->type, v) ? old : v; break;
+	case AND: v &= old; break;
+	default: v |= old; break;
+	}
+	if (f->k[3] != ZERO || !lies_outside(f, in))
+		memcpy(cell + offset_of(f, in), &v, (size_t)f->k[1]);
+	memcpy(&out[0].bits, cell, 8);
+	memcpy(&out[1].bits, cell + 8, 8);
+}
+
+static void add_reduction(struct suite *s, unsigned g, int op, const char *type, unsigned mode)
+{
+	const struct int_type *t = int_type_find(type);
+	char *name = text_of("sured.b.%s.%s.%s%s", reductions[op], geometries[g].name, type, modes[mode]);
+	struct form *f = form_add(s, "dd=ddwwwddd", ref_sured,
+				  text_of("{ .reg .b64 h; .reg .b%u e; %s e, v8; mov.u64 h, %llu; "
+					  "st.global.v2.b64 [v7], {v2, v3}; bar.sync 0;\n"
+					  "\t%s [h, %s], e; bar.sync 0; ld.global.v2.b64 {v0, v1}, [v7]; }",
+					  t->bits, t->bits == 64 ? "mov.b64" : "cvt.u32.u64",
+					  (unsigned long long)cases[g].d.handle, name, coordinates(g, 4)),
+				  "%s", name);
+
+	finish(f, &cases[g], g, t->bits / 8, 1, mode);
+	f->k[4] = op;
+	f->type = t;
+}
+
+static void add_reductions(struct suite *s)
+{
+	static const char *const types[] = {"u32", "s32", "u64", "s64", "b32"};
+
+	for (unsigned g = 0; g < 3; g++)
+		for (int op = ADD; op <= OR; op++)
+			for (unsigned t = 0; t < 5; t++)
+				for (unsigned mode = 0; mode < 3; mode++)
+					if ((op >= AND) == (t == 4) && !(op == ADD && t == 3))
+						add_reduction(s, g, op, types[t], mode);
+}
+
 static void ref_constant(const struct form *f, const uint64_t *in, struct want *out)
 {
 	(void)in;
@@ -278,6 +331,7 @@ void forms_surface(struct suite *s)
 						add_load(s, g, load_ops[op], vec, sizes[b], mode);
 						add_store(s, g, store_ops[op], vec, sizes[b], mode);
 					}
+	add_reductions(s);
 	add_formatted(s);
 	add_query(s, 1, "width", 64);
 	add_query(s, 1, "height", 8);

@@ -259,7 +259,8 @@ static void add_vmad(struct suite *s, unsigned m, unsigned signs, unsigned scale
 				 : scale == 2 ? 15
 					      : 0};
 
-	x.d_signed = x.a_signed || x.b_signed || x.neg_product || x.neg_c;
+	/* the destination's type has no part in the result (9.7.18.1.3) */
+	x.d_signed = used & 1;
 	x.a_part = used % 7;
 	x.b_part = used / 7 % 7;
 	add(s, &x, ref_vmad,
@@ -324,8 +325,8 @@ void forms_video(struct suite *s)
 	for (unsigned m = 0; m < 4; m++)
 		for (unsigned signs = 0; signs < 4; signs++)
 			for (unsigned scale = 0; scale < 3; scale++) {
-				add_vmad(s, m, signs, scale, false);
-				add_vmad(s, m, signs, scale, true);
+				for (unsigned k = 0; k < 4; k++)
+					add_vmad(s, m, signs, scale, k & 2);
 			}
 	add_simd(s, 2);
 	add_simd(s, 4);

@@ -291,11 +291,12 @@ const struct isa_row isa_rows[] = {
 	{"9.7.10.5",
 	 "txq{.force_unnormalized_coords|.filter_mode|.addr_mode_0|.addr_mode_1|.addr_mode_2}.b32"},
 	{"9.7.10.6", "istypep{.texref|.samplerref|.surfref}"},
-	{"9.7.11.1", "suld.b$geom{|.ca|.cg|.cs|.cv}{|.v2|.v4}{.b8|.b16|.b32|.b64}$trap"},
-	{"9.7.11.2", "sust.b$geom{|.wb|.cg|.cs|.wt}{|.v2|.v4}{.b8|.b16|.b32|.b64}$trap"},
+	{"9.7.11.1", "suld.b$geom{|.ca|.cg|.cs|.cv}{{|.v2|.v4}{.b8|.b16|.b32}|{|.v2}.b64}$trap"},
+	{"9.7.11.2", "sust.b$geom{|.wb|.cg|.cs|.wt}{{|.v2|.v4}{.b8|.b16|.b32}|{|.v2}.b64}$trap"},
 	{"9.7.11.2", "sust.p{.1d|.2d|.3d}{|.v2|.v4}.b32$trap"},
-	{"9.7.11.3", "sured.b{.add|.min|.max|.and|.or}{.1d|.2d|.3d}{.u32|.u64|.s32|.b32|.s64}$trap"},
-	{"9.7.11.3", "sured.p{.add|.min|.max|.and|.or}{.1d|.2d|.3d}{.b32|.b64}$trap"},
+	{"9.7.11.3", "sured.b{.add{.1d|.2d|.3d}{.u32|.u64|.s32}|{.min|.max}{.1d|.2d|.3d}$words|{.and|.or}{."
+		     "1d|.2d|.3d}.b32}$trap"},
+	{"9.7.11.3", "sured.p{{.add|.min|.max|.and|.or}{.1d|.2d|.3d}.b32|{.min|.max}{.1d|.2d|.3d}.b64}$trap"},
 	{"9.7.11.4",
 	 "suq{.width|.height|.depth|.channel_data_type|.channel_order|.array_size|.memory_layout}.b32"},
 	/* control */
