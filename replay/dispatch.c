@@ -114,19 +114,19 @@ static bool is_replayed(struct engine *e, const struct trace_call *rec)
 	return f && f->replay != API_REPLAY_SKIP;
 }
 
+/* A call that never returned (left by longjmp, or the program crashed in it) is not issued: what was called
+ * below it is. Parents begin earlier; where a damaged trace says otherwise they could go round in a circle. */
 static bool is_nested(struct engine *e, const struct trace_call *rec)
 {
-	struct trace_call up;
-	uint64_t parent = rec->parent;
+	struct trace_call up = *rec;
+	uint64_t inner;
 
-	while (parent) {
-		if (trace_call_get(e->trace, parent, &up))
+	do {
+		inner = up.id;
+		if (!up.parent || up.parent >= inner || trace_call_get(e->trace, up.parent, &up))
 			return false;
-		if (is_replayed(e, &up))
-			return true;
-		parent = up.parent;
-	}
-	return false;
+	} while (!up.done || !is_replayed(e, &up));
+	return true;
 }
 
 /* cuStreamQuery and cuEventQuery said "done": from there on the program relied on it. */

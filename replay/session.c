@@ -349,6 +349,28 @@ static int list_processes(struct session *s, struct recorded *out)
 
 /* ---- the result database ------------------------------------------------ */
 
+/* What the recorder and its collector said against the recording: it may lack calls, and the verdict not know of
+ * them. */
+static void tell_of_recording(const struct session *s, struct result_db *db)
+{
+	struct diag ignored = DIAG_INIT; /* it could be opened a moment ago */
+	sqlite3_stmt *st = NULL;
+	struct trace *t;
+
+	if (trace_open(&t, s->opt->trace_path, &ignored))
+		return;
+	result_scope(db, 0, 1);
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT call, 'in the recording: ' || message FROM diagnostic WHERE source IN "
+			   "('collector', 'recorder') AND severity IN ('warning', 'error') ORDER BY id",
+			   -1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW)
+		result_diagnostic(db, (uint64_t)sqlite3_column_int64(st, 0), "warning",
+				  (const char *)sqlite3_column_text(st, 1));
+	sqlite3_finalize(st);
+	trace_close(t);
+}
+
 static int make_result(struct session *s, const struct recorded *rec)
 {
 	struct result_db *db;
@@ -380,6 +402,7 @@ static int make_result(struct session *s, const struct recorded *rec)
 		snprintf(limits, sizeof(limits), "%g", l->atol);
 		result_meta(db, "atol", limits);
 	}
+	tell_of_recording(s, db);
 	result_close(db);
 	return 0;
 }

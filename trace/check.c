@@ -26,6 +26,8 @@ static const struct {
 	 "SELECT id FROM call WHERE func NOT IN (SELECT id FROM function) LIMIT 1"},
 	{"call %lld has a thread that is not in the trace",
 	 "SELECT id FROM call WHERE thread NOT IN (SELECT id FROM thread) LIMIT 1"},
+	{"call %lld has a parent that did not begin before it",
+	 "SELECT id FROM call WHERE parent >= id LIMIT 1"},
 	{"thread %lld has a process that is not in the trace",
 	 "SELECT id FROM thread WHERE process NOT IN (SELECT id FROM process) LIMIT 1"},
 	{"a payload of call %lld refers to a buffer that is not in the trace",

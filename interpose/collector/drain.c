@@ -458,6 +458,7 @@ static void break_ring(struct collector *c, struct ring *r)
 		       "a record of thread %lld makes no sense: the rest of this thread is not recorded",
 		       (long long)r->thread.tid);
 	r->broken = true;
+	c->refused++;
 }
 
 static uint64_t drain_ring(struct collector *c, struct ring *r)

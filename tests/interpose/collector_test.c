@@ -250,6 +250,7 @@ static void check_broken(const void *record, size_t bytes, size_t published)
 	put(&b, record, bytes, published);
 	drain_all(b.c);
 	assert_true(b.ring->broken);
+	assert_int_equal(b.c->refused, 1); /* the summary of the recording says so */
 	/* the producer must not wait for ever */
 	assert_int_equal(atomic_load(&b.ring->header->tail), atomic_load(&b.ring->header->head));
 	teardown(&b);

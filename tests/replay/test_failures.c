@@ -146,6 +146,27 @@ static void test_recording_without_end(void **state)
 	assert_string_equal(result("SELECT grade FROM verdict"), "equal");
 }
 
+/* What is missing in a recording is no part of the verdict, but of the report. */
+static void test_recording_that_lacks_calls(void **state)
+{
+	(void)state;
+	record_add_one();
+	trace_writer_diagnostic(b.w, 1, 1, 0, "error", "collector", "a thread was lost");
+	trace_writer_diagnostic(b.w, 1, 1, 2, "warning", "recorder", "a table was not patched");
+	trace_writer_diagnostic(b.w, 1, 1, 2, "warning", "driver", "slow today");
+	trace_writer_diagnostic(b.w, 1, 1, 2, "info", "recorder", "all is well");
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(
+		result("SELECT group_concat(coalesce(call, 0) || ' ' || message, '; ') FROM "
+		       "diagnostic WHERE severity = 'warning'"),
+		"0 in the recording: a thread was lost; 2 in the recording: a table was not patched");
+	assert_string_equal(
+		result("SELECT count(*) FROM diagnostic WHERE message LIKE '%today%' OR message LIKE "
+		       "'%well%'"),
+		"0");
+}
+
 /* A kernel that reads managed memory: what the program's CPU code stored there is in no call. */
 static void test_memory_without_calls(void **state)
 {
@@ -195,6 +216,7 @@ int main(void)
 		cmocka_unit_test_setup(test_driver_dies, fake_setup),
 		cmocka_unit_test_setup(test_function_that_is_not_there, fake_setup),
 		cmocka_unit_test_setup(test_recording_without_end, fake_setup),
+		cmocka_unit_test_setup(test_recording_that_lacks_calls, fake_setup),
 		cmocka_unit_test_setup(test_memory_without_calls, fake_setup),
 		cmocka_unit_test_setup(test_short_payload, fake_setup),
 	};

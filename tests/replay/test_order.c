@@ -134,6 +134,54 @@ static void test_nested_and_in_flight(void **state)
 			    "1,2");
 }
 
+/* A program that leaves calls by longjmp, and goes on: what it calls then looks as if called by those. */
+static void test_below_calls_that_never_returned(void **state)
+{
+	static const float in[4] = {1, 2, 3, 4};
+	uint64_t outer, left;
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	b.in_flight = true;
+	left = CALL(&b, "cuMemcpyHtoD_v2", R, 8, 16);
+	b.parent = left;
+	b.in_flight = true;
+	left = CALL(&b, "cuMemAlloc_v2", 8, 16);
+	b.parent = left;
+	outer = upload(R, in, 16);
+	b.parent = outer;
+	CALL(&b, "cuCtxSynchronize", 0);
+	b.parent = left;
+	download(R, in, 16);
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_logged("cuMemcpyHtoD 16", 1);
+	assert_string_equal(result("SELECT group_concat(grade) FROM verdict"), "equal");
+	assert_string_equal(result("SELECT n FROM count WHERE what = 'nested'"), "1");
+}
+
+/* A damaged trace: parents in a circle. */
+static void test_parents_in_a_circle(void **state)
+{
+	static const float in[4] = {1, 2, 3, 4};
+
+	(void)state;
+	open_trace();
+	allocate(R, 16);
+	b.parent = b.next;
+	CALL(&b, "cuDriverGetVersion", HOST);
+	b.parent = b.next + 1;
+	CALL(&b, "cuDriverGetVersion", HOST);
+	b.parent = b.next - 1;
+	CALL(&b, "cuDriverGetVersion", HOST);
+	b.parent = b.next - 1;
+	upload(R, in, 16);
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_logged("cuMemcpyHtoD 16", 1);
+}
+
 /* ---- contexts and streams ----------------------------------------------- */
 
 static void test_contexts_by_thread(void **state)
@@ -267,6 +315,8 @@ int main(void)
 		cmocka_unit_test_setup(test_nothing_waited, fake_setup),
 		cmocka_unit_test_setup(test_polls, fake_setup),
 		cmocka_unit_test_setup(test_nested_and_in_flight, fake_setup),
+		cmocka_unit_test_setup(test_below_calls_that_never_returned, fake_setup),
+		cmocka_unit_test_setup(test_parents_in_a_circle, fake_setup),
 		cmocka_unit_test_setup(test_contexts_by_thread, fake_setup),
 		cmocka_unit_test_setup(test_default_stream_of_each_thread, fake_setup),
 		cmocka_unit_test_setup(test_pitched_copies, fake_setup),

@@ -272,6 +272,11 @@ static void test_without_hashes(void **state)
 	trace_close(t);
 	scratch_change(scratch_path("cut"), "UPDATE call SET a0=1");
 	assert_int_equal(check("cut", &d), 0);
+	scratch_change(scratch_path("cut"), "UPDATE call SET parent=id WHERE id=7");
+	t = scratch_open("cut");
+	assert_int_equal(trace_check(t, NULL, NULL, &d), CUTRACE_ECORRUPT);
+	trace_close(t);
+	assert_non_null(strstr(d.what, "call 7 has a parent that did not begin before it"));
 }
 
 int main(void)
