@@ -51,9 +51,12 @@ int log_create(struct trace_writer *w, struct diag *d)
 
 	for (;;) {
 		w->log_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-		if (w->log_fd < 0)
-			return diag_set(d, CUTRACE_EIO, path, "cannot create the payload log: %s",
-					strerror(errno));
+		if (w->log_fd < 0) { /* the first file in the folder that is to hold the trace */
+			diag_set(d, CUTRACE_EIO, w->path, "no trace can be made there: %s", strerror(errno));
+			diag_hint(d, "check that the folder exists and may be written, or name another file "
+				     "with -o");
+			return CUTRACE_EIO;
+		}
 		if (lock_log(w, d))
 			return CUTRACE_EIO;
 		if (is_named(w->log_fd, path))

@@ -325,6 +325,7 @@ struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *t
 int trace_writer_open_tuned(struct trace_writer **out, const char *path, const struct trace_tuning *tuning,
 			    struct diag *d)
 {
+	struct diag ignored = DIAG_INIT;
 	struct trace_writer *w;
 	int rc;
 
@@ -346,6 +347,9 @@ int trace_writer_open_tuned(struct trace_writer **out, const char *path, const s
 		rc = create_schema(w, d);
 	if (!rc && write_identity(w))
 		rc = trace_writer_error(w, d);
+	/* Nothing was recorded; while the log is there, nobody else writes here. */
+	if (rc && w->db)
+		remove_old(path, &ignored);
 	if (rc && w->log_end)
 		unlink(w->log_path);
 	if (rc) {

@@ -87,24 +87,22 @@ static void write_meta(struct collector *c)
 
 static int open_all(struct collector *c, struct diag *d)
 {
+	int rc;
+
 	c->function_rows = calloc(api_nfuncs, sizeof(*c->function_rows));
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	c->last_process = &c->processes;
 	if (!c->function_rows || c->epoll_fd < 0)
 		return diag_set(d, CUTRACE_EIO, "", "the collector can't start: %s", strerror(errno));
-	if (c->o->output) {
-		int rc = trace_writer_open(&c->w, c->o->output, d);
-
-		if (rc)
-			return rc;
-	}
 	if (clients_watch(c, c->o->listen_fd, SOURCE_LISTEN, NULL) ||
 	    clients_watch(c, c->o->control_fd, SOURCE_CONTROL, NULL))
 		return diag_set(d, CUTRACE_EIO, "", "the collector can't wait for programs: %s",
 				strerror(errno));
 	derive_init();
-	return session_make(c, d);
+	rc = session_make(c, d);
+	/* Last, so that a recording that can't begin leaves no file, nor replaces one. */
+	return !rc && c->o->output ? trace_writer_open(&c->w, c->o->output, d) : rc;
 }
 
 static void nap(long ns)

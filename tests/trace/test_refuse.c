@@ -2,9 +2,11 @@
  * Files that are no whole trace of a known version: refused, with the path, the reason and a remedy. */
 #include "scratch.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -189,6 +191,26 @@ static void test_payload_log(void **state)
 	refused("open", CUTRACE_ENOENT, "payload log");
 }
 
+/* A recording that can't begin leaves nothing behind. The limit lets the log begin, and not the database. */
+static void test_no_room(void **state)
+{
+	static const char *const suffixes[] = {"", "-payload", "-wal", "-shm", "-journal"};
+	struct rlimit limit, small;
+	struct diag d = DIAG_INIT;
+	struct trace_writer *w;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = (struct rlimit){.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_not_equal(trace_writer_open(&w, scratch_path("cramped"), &d), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		assert_false(scratch_exists("cramped", suffixes[i]));
+}
+
 /* The writer does not take somebody's file. */
 static void test_overwrite(void **state)
 {
@@ -201,6 +223,9 @@ static void test_overwrite(void **state)
 	assert_non_null(strstr(d.what, "not overwritten"));
 	assert_false(scratch_exists("precious", "-payload"));
 	assert_int_equal(trace_writer_open(&w, scratch_path("no/such/folder"), &d), CUTRACE_EIO);
+	assert_non_null(strstr(d.where, "no/such/folder"));
+	assert_null(strstr(d.where, "-payload")); /* the user knows of no such file */
+	assert_non_null(strstr(d.hint, "folder"));
 	make_good("old");
 	w = scratch_writer("old"); /* a trace may be replaced */
 	assert_int_equal(trace_writer_open(&other, scratch_path("old"), &d), CUTRACE_EIO);
@@ -215,9 +240,8 @@ static void test_overwrite(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_damage_anywhere),
-		cmocka_unit_test(test_payload_log),
+		cmocka_unit_test(test_refusals),    cmocka_unit_test(test_damage_anywhere),
+		cmocka_unit_test(test_payload_log), cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_overwrite),
 	};
 
