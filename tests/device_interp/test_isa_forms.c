@@ -26,8 +26,8 @@ static const char *const refused[] = {
 	": copies through tensor maps",
 	": matrix operations of a warpgroup",
 	": operations on multicast objects",
-	": comparing depths is not executed",
-	": textures of geometry",
+	": comparisons of depths",
+	": multi-sample textures",
 };
 
 static bool may_be_refused(const struct isa_target *t, const char *why)
