@@ -160,7 +160,7 @@ static void failed_mapping(void **state)
 					   "	ret;\n}\n";
 	const CUdeviceptr words = 0x540000000000ull;
 	size_t before, after, total;
-	volatile uint32_t *flags;
+	_Atomic uint32_t *flags;
 	CUdeviceptr p;
 	CUmodule m;
 	CUfunction f = load_function(&m, ptx, "wait");
