@@ -59,12 +59,7 @@ static CUresult enter_object(CUsurfObject handle, const void *out, struct textur
 
 CUresult cuSurfObjectDestroy(CUsurfObject handle)
 {
-	struct texture *t;
-	CUresult r = enter_object(handle, &handle, &t);
-
-	if (!r)
-		texture_remove(t);
-	return r;
+	return texture_destroy(handle, DEV_SURFACE);
 }
 
 CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject handle)

@@ -277,12 +277,7 @@ static CUresult enter_object(CUtexObject handle, const void *out, struct texture
 
 CUresult cuTexObjectDestroy(CUtexObject handle)
 {
-	struct texture *t;
-	CUresult r = enter_object(handle, &handle, &t);
-
-	if (!r)
-		texture_remove(t);
-	return r;
+	return texture_destroy(handle, DEV_TEXTURE);
 }
 
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject handle)

@@ -71,6 +71,8 @@ struct texture {
 CUresult texture_add(const struct texture *t, struct texture **out);
 CUresult texture_update(struct texture *t); /* t->dev has changed; waits for the device */
 void texture_remove(struct texture *t);     /* waits, frees t */
+/* An object of the program's. CUDA_ERROR_INVALID_VALUE: there is none. */
+CUresult texture_destroy(uint64_t handle, enum dev_texture_kind kind);
 /* A live object (not a reference) of that kind, or NULL. */
 struct texture *texture_find(uint64_t handle, enum dev_texture_kind kind);
 void textures_lose(const void *backing); /* an array is going */

@@ -17,6 +17,10 @@ static struct {
 	uint32_t top;  /* no entry at or above was ever used */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .next = 1};
 
+/* Keeps a texture from being destroyed by one thread while another, which destroys its array, has it in hand. Outermost
+ * of all locks; held while the device is waited for. */
+static pthread_mutex_t lifetime = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 static __thread uint64_t wanted;
 
 void texture_place_next(uint64_t handle)
@@ -106,14 +110,20 @@ CUresult texture_add(const struct texture *from, struct texture **out)
 
 CUresult texture_update(struct texture *t)
 {
+	CUresult r;
+
+	pthread_mutex_lock(&lifetime);
 	gpu_wait(t->ctx->gpu);
-	return tell_device(t);
+	r = tell_device(t);
+	pthread_mutex_unlock(&lifetime);
+	return r;
 }
 
 void texture_remove(struct texture *t)
 {
 	uint32_t i = (uint32_t)(t->dev.handle % DEV_TEXTURES);
 
+	pthread_mutex_lock(&lifetime);
 	t->dev.state = DEV_TEXTURE_DESTROYED;
 	if (t->ctx->gpu->ops->texture_set)
 		texture_update(t);
@@ -122,6 +132,22 @@ void texture_remove(struct texture *t)
 	table.uses[i]++;
 	pthread_mutex_unlock(&table.lock);
 	free(t);
+	pthread_mutex_unlock(&lifetime);
+}
+
+CUresult texture_destroy(uint64_t handle, enum dev_texture_kind kind)
+{
+	CUresult r = core_check();
+	struct texture *t;
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&lifetime);
+	t = texture_find(handle, kind);
+	if (t)
+		texture_remove(t);
+	pthread_mutex_unlock(&lifetime);
+	return t ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 struct texture *texture_find(uint64_t handle, enum dev_texture_kind kind)
@@ -157,11 +183,13 @@ void textures_lose(const void *backing)
 	struct texture *t;
 	uint32_t at = 0;
 
+	pthread_mutex_lock(&lifetime);
 	while ((t = next_of(&at, backing, NULL))) {
 		t->dev.state = DEV_TEXTURE_ARRAY_GONE;
 		t->backing = NULL;
 		texture_update(t);
 	}
+	pthread_mutex_unlock(&lifetime);
 }
 
 void textures_destroy(struct context *ctx)
@@ -169,6 +197,8 @@ void textures_destroy(struct context *ctx)
 	struct texture *t;
 	uint32_t at = 0;
 
+	pthread_mutex_lock(&lifetime);
 	while ((t = next_of(&at, NULL, ctx)))
 		texture_remove(t);
+	pthread_mutex_unlock(&lifetime);
 }

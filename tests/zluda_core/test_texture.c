@@ -5,6 +5,8 @@
  */
 #include "core_test.h"
 
+#include <pthread.h>
+
 /* get(out, t): out[i] = texel (i, 0). put(s): texel i of the surface = 100 + i. Both by objects, and by references. */
 static const char ptx[] =
 	".version 7.0\n.target sm_80\n.address_size 64\n"
@@ -449,6 +451,41 @@ static void many(void **state)
 	OK(cuArrayDestroy(a));
 }
 
+/* One thread destroys arrays while another destroys the textures of them. */
+#define PAIRS 300
+static CUtexObject pair_textures[PAIRS];
+
+static void *destroy_textures(void *arg)
+{
+	(void)arg;
+	if (cuCtxSetCurrent(test_ctx))
+		return (void *)1;
+	for (unsigned k = 0; k < PAIRS; k++)
+		if (cuTexObjectDestroy(pair_textures[k]))
+			return (void *)1;
+	return NULL;
+}
+
+static void two_threads(void **state)
+{
+	static CUarray arrays[PAIRS];
+	CUDA_TEXTURE_DESC d = {0};
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	for (unsigned k = 0; k < PAIRS; k++) {
+		CUDA_RESOURCE_DESC r = of_array(arrays[k] = make_array(0, 1));
+
+		OK(cuTexObjectCreate(&pair_textures[k], &r, &d, NULL));
+	}
+	assert_int_equal(pthread_create(&thread, NULL, destroy_textures, NULL), 0);
+	for (unsigned k = 0; k < PAIRS; k++)
+		OK(cuArrayDestroy(arrays[k]));
+	pthread_join(thread, &failed);
+	assert_null(failed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +499,7 @@ int main(void)
 		WITH_CONTEXT(surface_references),
 		WITH_CONTEXT(unbound),
 		WITH_CONTEXT(many),
+		WITH_CONTEXT(two_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
