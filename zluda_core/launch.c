@@ -25,10 +25,11 @@ static CUresult run_launch(struct op *op)
 	if (!ctx->gpu->ops->launch(ctx->gpu->dev, &l->launch, &fault))
 		return CUDA_SUCCESS;
 	r = result_of_fault(fault.kind == DEV_FAULT_NONE ? DEV_FAULT_INTERNAL : fault.kind);
-	context_set_error(ctx, r, &fault);
 	print_flush_try(); /* what the kernel printed comes before the reason */
+	/* Said before it can be seen: a program that sees the error may end at once. */
 	say_about(l->origin, "%s",
 		  fault.message[0] ? fault.message : "a kernel failed for a reason the device did not give");
+	context_set_error(ctx, r, &fault);
 	return r;
 }
 
