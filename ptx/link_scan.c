@@ -254,7 +254,9 @@ static int scan_header(struct scan *s)
 			continue;
 		}
 		lx->p++;
-		while (lex_class[c] & LEX_DIGIT && (lex_class[(uint8_t)*lx->p] & LEX_NAME || *lx->p == '.'))
+		while (lex_class[c] & LEX_DIGIT && /* "8.0.global" is two words */
+		       (lex_class[(uint8_t)*lx->p] & LEX_NAME ||
+			(*lx->p == '.' && lex_class[(uint8_t)lx->p[1]] & LEX_DIGIT)))
 			lx->p++;
 	}
 	return 0;

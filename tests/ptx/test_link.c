@@ -267,6 +267,10 @@ static const struct {
 	 {".visible .const .align 8 .u32 c[2] = {1, 2};",
 	  ".visible .global .attribute(.managed) .align 4 .u32 m;"},
 	 {NULL}},
+	/* no blanks where none are needed */
+	{{".version 8.0.target sm_80.address_size 64 .global .u32 v=3;.visible .func f(){ret;}"},
+	 {".version 8.0 .target sm_80 .address_size 64", ".global .align 4 .u32 v=3;", "f(){ret;}"},
+	 {NULL}},
 	/* several names in one declaration */
 	{{HEAD ".visible .global .u32 a, b[2] = {1, 2}, c = 3;\n", HEAD ".extern .global .u32 c;\n"},
 	 {".visible .global .align 4 .u32 a;", ".u32 b[2] = {1, 2};", ".u32 c = 3;"},
