@@ -97,8 +97,13 @@ static bool fetch(struct live_allocations *a)
 
 	if (a->pending)
 		return true;
-	if (!a->cursor || sqlite3_step(a->cursor) != SQLITE_ROW)
+	if (!a->cursor)
 		return false;
+	if (sqlite3_step(a->cursor) != SQLITE_ROW) { /* another step would begin from the start */
+		sqlite3_finalize(a->cursor);
+		a->cursor = NULL;
+		return false;
+	}
 	a->next = (struct range){
 		.id = (uint64_t)sqlite3_column_int64(a->cursor, 0),
 		.process = (uint32_t)sqlite3_column_int64(a->cursor, 1),

@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "dump/dump.h"
+#include "dump/names.h"
 #include "sample.h"
 #include "trace/trace.h"
 
@@ -127,11 +129,43 @@ static void test_whose_address_alone(void **state)
 	}
 }
 
+static int count_work(void *work)
+{
+	++*(unsigned *)work;
+	return 0;
+}
+
+/* Behind the last allocation nothing is left to read: an address costs no query, however many there were. */
+static void test_nothing_left_to_read(void **state)
+{
+	struct diag d = DIAG_INIT;
+	struct live_allocations *a;
+	struct trace *t;
+	const char *variable = NULL;
+	uint64_t offset = 0;
+	unsigned work = 0;
+
+	(void)state;
+	assert_int_equal(trace_open(&t, path, &d), 0);
+	a = live_allocations_new(t);
+	assert_non_null(a);
+	sqlite3_progress_handler(trace_db(t), 1, count_work, &work);
+	assert_int_equal(live_allocation_at(a, 1, BASE, false, 5, &offset, &variable), 2);
+	assert_int_not_equal(work, 0);
+	work = 0;
+	assert_int_equal(live_allocation_at(a, 1, BASE, false, 6, &offset, &variable), 2);
+	assert_int_equal(live_allocation_at(a, 1, HOST, true, 6, &offset, &variable), 0);
+	assert_int_equal(work, 0);
+	live_allocations_free(a);
+	trace_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_address),
 		cmocka_unit_test(test_whose_address_alone),
+		cmocka_unit_test(test_nothing_left_to_read),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
