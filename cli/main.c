@@ -34,7 +34,7 @@ static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_RECORD
 	{"record", cmd_record, "[-o FILE] [--device D] -- APP...",
 	 "run a program and record what it asks of its GPU"},
-	{"run", cmd_run, "--device D | --driver PATH -- APP...",
+	{"run", cmd_run, "[--device D] -- APP...",
 	 "run a program on another libcuda.so.1, without recording"},
 #endif
 #ifdef CUTRACE_HAVE_DUMP
@@ -45,7 +45,8 @@ static const struct command commands[] = {
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
-	{"ptx", cmd_ptx, "FILE.ptx", "what kernels a PTX file has, what they do, which can't be executed and why"},
+	{"ptx", cmd_ptx, "FILE.ptx",
+	 "what kernels a PTX file has, what they do, which can't be executed and why"},
 #endif
 	{NULL, NULL, NULL, NULL},
 };

@@ -62,9 +62,9 @@ static void usage(FILE *out)
 	      "Exits as APP does: with its status, or by its signal, when APP's last child has ended; what "
 	      "APP\n"
 	      "leaves running is told after three seconds, and ^C ends the recording without it. 2: wrong "
-	      "usage "
-	      "(an\nunknown option, device or option of a device); 125: the recording could not be started; "
-	      "\n126 and 127: APP can't be executed. The trace is complete up to the last call, however APP "
+	      "usage\n"
+	      "(an unknown option, device or option of a device); 125: the recording could not be started;\n"
+	      "126 and 127: APP can't be executed. The trace is complete up to the last call, however APP "
 	      "ends.\n",
 	      out);
 }

@@ -17,18 +17,19 @@ enum { EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
 
 static void usage(FILE *out)
 {
-	fputs("usage: cutrace run (--device D | --driver PATH) [--] APP [ARG]...\n\n"
+	fputs("usage: cutrace run [--device D | --driver PATH] [--] APP [ARG]...\n\n"
 	      "Runs APP with another libcuda.so.1, whichever way it loads it. Nothing is recorded.\n\n"
-	      "  --device D      a device of our own driver: interp[:OPTIONS]\n"
-	      "                  OPTIONS, separated by commas: check=uninit+races+barriers or check=all looks for reads of\n"
-	      "                  unwritten memory, data races, divergent barriers; check_error=1 makes a finding an error\n"
+	      "  --device D      a device of our own driver: interp[:OPTIONS] (default: interp)\n"
+	      "                  OPTIONS, separated by commas: check=uninit+races+barriers or check=all "
+	      "looks for reads of\n"
+	      "                  unwritten memory, data races, divergent barriers; check_error=1 makes a "
+	      "finding an error\n"
 	      "                  (docs/checked-mode.md); deterministic=1; watchdog_ms=N; workers=N\n"
 	      "  --driver PATH   any other libcuda.so.1\n"
 	      "  -h, --help      this text\n\n"
 	      "Exits with APP's status; 2 for wrong usage (an unknown option, device or option of a device), "
-	      "125 "
-	      "when it could not be started as asked, 126 or 127 when APP can't "
-	      "be executed.\n",
+	      "125\n"
+	      "when it could not be started as asked, 126 or 127 when APP can't be executed.\n",
 	      out);
 }
 
