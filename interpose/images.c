@@ -152,6 +152,21 @@ static CUresult hook_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, co
 	return REAL(cuLinkAddFile_v2)(state, type, path, n, options, values);
 }
 
+/* The forms of CUDA 5.5 differ in nothing but their names. */
+static CUresult hook_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
+				   const char *name, unsigned n, CUjit_option *options, void **values)
+{
+	bytes(rec_current(), 2, data, size);
+	return REAL(cuLinkAddData)(state, type, data, size, name, n, options, values);
+}
+
+static CUresult hook_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
+				   CUjit_option *options, void **values)
+{
+	file(rec_current(), 2, path);
+	return REAL(cuLinkAddFile)(state, type, path, n, options, values);
+}
+
 static CUresult hook_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 {
 	uint64_t seq = rec_current();
@@ -182,7 +197,8 @@ static CUresult hook_cuLibraryUnload(CUlibrary library)
 const struct rec_hook rec_image_hooks[] = {
 	HOOK(cuModuleLoad),          HOOK(cuModuleLoadData),  HOOK(cuModuleLoadDataEx),
 	HOOK(cuModuleLoadFatBinary), HOOK(cuLibraryLoadData), HOOK(cuLibraryLoadFromFile),
-	HOOK(cuLinkAddData_v2),      HOOK(cuLinkAddFile_v2),  HOOK(cuLinkComplete),
-	HOOK(cuModuleUnload),        HOOK(cuLibraryUnload),
+	HOOK(cuLinkAddData_v2),      HOOK(cuLinkAddFile_v2),  HOOK(cuLinkAddData),
+	HOOK(cuLinkAddFile),         HOOK(cuLinkComplete),    HOOK(cuModuleUnload),
+	HOOK(cuLibraryUnload),
 };
 const unsigned rec_nimage_hooks = sizeof(rec_image_hooks) / sizeof(rec_image_hooks[0]);

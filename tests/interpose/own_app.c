@@ -261,12 +261,41 @@ static int scenario_renewed(void)
 	return 0;
 }
 
+/* ---- what is linked, by both names of the call ---------------------------------------- */
+
+static int scenario_linked(void)
+{
+	static char caller[] = ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func f();\n"
+			       ".visible .entry k()\n{\n\tcall f, ();\n\tret;\n}\n";
+	static char callee[] =
+		".version 7.0\n.target sm_80\n.address_size 64\n.visible .func f()\n{\n\tret;\n}\n";
+	CUlinkState link;
+	CUmodule m;
+	void *image;
+	size_t bytes;
+
+	OK(cuLinkCreate_v2(0, NULL, NULL, &link));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, caller, sizeof(caller), "caller", 0, NULL, NULL));
+	OK(cuLinkAddData_v2(link, CU_JIT_INPUT_PTX, callee, sizeof(callee), "callee", 0, NULL, NULL));
+	OK(cuLinkComplete(link, &image, &bytes));
+	OK(cuModuleLoadData(&m, image));
+	OK(cuLinkDestroy(link));
+	print_hash(caller, sizeof(caller));
+	print_hash(callee, sizeof(callee));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	{"boxes", scenario_boxes}, {"batch", scenario_batch},     {"contexts", scenario_contexts},
-	{"stray", scenario_stray}, {"renewed", scenario_renewed}, {"untranslatable", scenario_untranslatable},
+	{"boxes", scenario_boxes},
+	{"batch", scenario_batch},
+	{"contexts", scenario_contexts},
+	{"linked", scenario_linked},
+	{"stray", scenario_stray},
+	{"renewed", scenario_renewed},
+	{"untranslatable", scenario_untranslatable},
 };
 
 int main(int argc, char **argv)

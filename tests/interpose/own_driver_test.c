@@ -159,6 +159,28 @@ static void test_renewed(void **state)
 	trace_close(t);
 }
 
+/* The inputs of a link are in the trace, whichever name the program called. */
+static void test_linked(void **state)
+{
+	struct trace *t = recorded("linked");
+	const char *second = strchr(o.out, '\n') + 1;
+	char hash[33];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		snprintf(hash, sizeof(hash), "%.32s", i ? second : o.out);
+		assert_int_equal(query(t,
+				       "SELECT count(*) FROM payload p JOIN buffer b ON b.id = p.buffer JOIN "
+				       "call c ON c.id = "
+				       "p.call JOIN function f ON f.id = c.func WHERE p.kind = 'image' AND "
+				       "lower(hex(b.hash)) = "
+				       "'%s' AND f.name = '%s'",
+				       hash, i ? "cuLinkAddData_v2" : "cuLinkAddData"),
+				 1);
+	}
+	trace_close(t);
+}
+
 /* What the driver says of a kernel is one row, at the call that asked. */
 static void test_untranslatable(void **state)
 {
@@ -220,7 +242,7 @@ int main(void)
 		cmocka_unit_test(test_boxes),          cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_contexts),       cmocka_unit_test(test_stray),
 		cmocka_unit_test(test_renewed),        cmocka_unit_test(test_wrong_device),
-		cmocka_unit_test(test_untranslatable),
+		cmocka_unit_test(test_untranslatable), cmocka_unit_test(test_linked),
 	};
 
 	setenv("CUTRACE_TEST_DRIVER", OUR_DRIVER, 1);
