@@ -480,6 +480,40 @@ static void later_block_first(void **state)
 	assert_int_equal(w[1], 9);
 }
 
+/* One block writes a vector of equal elements again and again, another one reads its first and last: they are
+ * equal. */
+static const struct {
+	const char *store, *from, *load, *to, *bits;
+} whole[] = {
+	{"st.relaxed.gpu.global.v2.b64", "{v, v}", "ld.relaxed.gpu.global.v2.b64", "{a, b}", "64"},
+	{"st.volatile.global.v4.b32", "{v, v, v, v}", "ld.volatile.global.v4.b32", "{a, c, c, b}", "32"},
+	{"st.release.sys.v2.b32", "{v, v}", "ld.acquire.sys.v2.b32", "{a, b}", "32"},
+	{"st.cg.v4.b16", "{v, v, v, v}", "ld.cv.v4.b16", "{a, c, c, b}", "16"},
+};
+
+static void vectors_at_once(void **state)
+{
+	static const char ptx[] = HEAD
+		".visible .entry k(.param .u64 p_out)\n{\n.reg .b32 i; .reg .pred p; .reg .b64 out;\n"
+		".reg .b%s v, a, b, c; ld.param.u64 out, [p_out];\n"
+		"mov.u32 i, %%ctaid.x; setp.eq.u32 p, i, 0; mov.u32 i, 0; @p bra WRITE;\n"
+		"READ: %s %s, [out+64]; setp.ne.b%s p, a, b; @p trap;\n"
+		"add.u32 i, i, 1; setp.lt.u32 p, i, 20000; @p bra READ; ret;\n"
+		"WRITE: cvt.u%s.u32 v, i; %s [out+64], %s;\n"
+		"add.u32 i, i, 1; setp.lt.u32 p, i, 20000; @p bra WRITE; st.global.u32 [out], i; ret;\n}\n";
+	char text[4000];
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(whole) / sizeof(whole[0]); k++) {
+		uint32_t w[32] = {0};
+
+		snprintf(text, sizeof(text), ptx, whole[k].bits, whole[k].load, whole[k].to, whole[k].bits,
+			 whole[k].bits, whole[k].store, whole[k].from);
+		run_words("workers=2", text, LAUNCH1(2, 31), w, 32);
+		assert_int_equal(w[0], 20000);
+	}
+}
+
 /* Three-dimensional ids, linear order of threads, partial last warp. */
 static void ids(void **state)
 {
@@ -521,6 +555,7 @@ int main(void)
 		cmocka_unit_test(barrier_reductions),
 		cmocka_unit_test(cooperative),
 		cmocka_unit_test(later_block_first),
+		cmocka_unit_test(vectors_at_once),
 		cmocka_unit_test(ids),
 		cmocka_unit_test(indirect_mismatch),
 		cmocka_unit_test(indirect_constant),

@@ -14,11 +14,6 @@
 
 typedef unsigned __int128 u128;
 
-#define U_PACK(vec, space, strong) ((uint32_t)(vec) | (uint32_t)(space) << 8 | (uint32_t)(strong) << 16)
-#define U_VEC(u)                   ((u)&0xff)
-#define U_SPACE(u)                 ((enum ptx_space)((u) >> 8 & 0xff))
-#define U_STRONG(u)                ((u) >> 16 & 1)
-
 /* Addresses of consecutive lanes that follow each other without gaps: one check and one copy for all. */
 static inline bool contiguous(const uint64_t *base, uint64_t step)
 {
@@ -72,6 +67,7 @@ ORDERED(16, uint16_t)
 ORDERED(32, uint32_t)
 ORDERED(64, uint64_t)
 
+/* Weak ones only: exec_mem_whole.c has the others. */
 static inline u128 read_128(const u128 *p, bool strong)
 {
 	(void)strong;
@@ -443,6 +439,14 @@ static bool is_strong(const struct ptx_inst *in)
 	return in->sem != PTX_SEM_NONE && in->sem != PTX_WEAK;
 }
 
+/* Whether all its bytes must be accessed at once: it is strong, or as good as that by its cache operator
+ * (`.cg`, `.cv` and `.wt` go past the incoherent L1). */
+static bool is_whole(const struct ptx_inst *in, unsigned bits)
+{
+	return (in->vec > 1 || bits == 128) && (is_strong(in) || strstr(in->mods, ".cg") ||
+						strstr(in->mods, ".cv") || strstr(in->mods, ".wt"));
+}
+
 static uint32_t mem_space(const struct ptx_inst *in, enum ptx_space s)
 {
 	(void)in;
@@ -484,7 +488,10 @@ static int memory_address(struct decode *c, const struct mem_fns *f, unsigned ve
 		return 0;
 	}
 	rc = address(c, &in->src[0], in->offset, space, pos, imm);
-	if (!rc && is_plain_global(in, *space, f->bits)) {
+	if (!rc && is_whole(in, f->bits)) {
+		*ld = exec_ld_whole;
+		*st = exec_st_whole;
+	} else if (!rc && is_plain_global(in, *space, f->bits)) {
 		*ld = fast->ldg[vec > 1];
 		*st = fast->stg[vec > 1];
 	}
@@ -520,7 +527,7 @@ static int emit_ld(struct decode *c, const struct exec_row *row)
 		x->o[k] = d[k].pos;
 	x->o[vec] = pos;
 	x->imm = imm;
-	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in));
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in), f->bits / 8);
 	for (unsigned k = 0; k < vec && !rc; k++)
 		rc = dest_done(c, &d[k]);
 	return rc;
@@ -556,7 +563,7 @@ static int emit_st(struct decode *c, const struct exec_row *row)
 	for (unsigned k = 0; k < vec; k++)
 		x->o[1 + k] = data[k];
 	x->imm = imm;
-	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in));
+	x->u = place.fixed ? vec : U_PACK(vec, mem_space(in, space), is_strong(in), f->bits / 8);
 	return 0;
 }
 

@@ -28,6 +28,18 @@ uint8_t *mem_range(struct warp *w, const struct xinst *i, uint64_t first, uint64
 /* Which space a generic address belongs to; *a becomes the address in it. */
 enum ptx_space generic_space(uint64_t *a);
 
+/* u of a load or store: elements, space, whether it is strong, bytes of an element */
+#define U_PACK(vec, space, strong, bytes) \
+	((uint32_t)(vec) | (uint32_t)(space) << 8 | (uint32_t)(strong) << 16 | (uint32_t)(bytes) << 24)
+#define U_VEC(u)     ((u)&0xff)
+#define U_SPACE(u)   ((enum ptx_space)((u) >> 8 & 0xff))
+#define U_STRONG(u)  ((u) >> 16 & 1)
+#define U_ELEMENT(u) ((u) >> 24)
+
+/* All of a vector, or 128 bits, in one access. Operands as for other loads and stores. */
+const struct xinst *exec_ld_whole(struct warp *w, const struct xinst *i);
+const struct xinst *exec_st_whole(struct warp *w, const struct xinst *i);
+
 static inline void spin(struct warp *w)
 {
 	w->left -= SPIN_COST;
