@@ -310,11 +310,18 @@ bool alloc_is_query(const struct api_func *f)
 	return rule && (rule->op == OP_GLOBAL || rule->op == OP_HOST_DEVPTR);
 }
 
+/* There is no address to ask for: to see whether it fails again, it is issued as it was. */
+static bool made_nothing(const struct alloc_rule *rule, const struct call *c)
+{
+	return c->rec->result && (rule->op == OP_DEVICE || rule->op == OP_PITCH || rule->op == OP_HOST ||
+				  rule->op == OP_RESERVE || rule->op == OP_HOST_DEVPTR);
+}
+
 bool alloc_replay(struct engine *e, struct call *c)
 {
 	const struct alloc_rule *rule = rule_find(c->f);
 
-	if (!rule)
+	if (!rule || made_nothing(rule, c))
 		return false;
 	switch (rule->op) {
 	case OP_DEVICE: make_device(e, c, rule); break;

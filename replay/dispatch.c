@@ -300,7 +300,7 @@ static void note_refused(struct engine *e, struct call *c)
 {
 	bool launch = c->f && c->f->flags & API_FUNC_LAUNCH;
 
-	e->counts.launches_refused += launch;
+	e->counts.launches_refused += launch && !c->rec->result; /* a failed one launched nothing */
 	e->counts.refused++;
 	if (c->rec->result) /* it did nothing when recorded either */
 		engine_say(e, c->rec->id, "info", "%s, which failed when recorded, was not repeated: %s",
@@ -361,10 +361,18 @@ static void load_memory(struct engine *e, const struct call *c)
 		trace_memory_load(e->memory[1], c->rec->id, 1);
 }
 
+/* The code is loaded with arguments of the replay's own: those that were invalid are not repeated. */
+static bool image_is_wanted(const struct call *c)
+{
+	enum { INVALID_VALUE = 1 };
+
+	return !c->rec->result || (c->rec->result != INVALID_VALUE && failure_is_repeatable(c->rec->result));
+}
+
 static bool is_wanted(struct engine *e, struct call *c)
 {
 	if (has_image(e, c->f, c->rec->id))
-		return !c->rec->result || failure_is_repeatable(c->rec->result);
+		return image_is_wanted(c);
 	if (!c->f) {
 		e->counts.foreign++;
 		return false;

@@ -445,6 +445,42 @@ static void test_texture_handles(void **state)
 	assert_int_equal(replay(), REPLAY_MATCH);
 }
 
+/* Arguments that were invalid when recorded are so here too; what can't be repeated of a failed call proves nothing
+ * against the replay. */
+static void test_invalid_when_recorded(void **state)
+{
+	static const uint8_t bytes[16] = {0};
+	uint64_t call;
+
+	(void)state;
+	builder_open(&b, trace_path);
+	CALL(&b, "cuInit", 0);
+	make_context(CTX, 0);
+	b.result = 1;
+	CALL(&b, "cuMemAlloc_v2", HOST, 0);
+	b.result = 1;
+	CALL(&b, "cuMemAlloc_v2", 0, 16);
+	b.result = 1;
+	CALL(&b, "cuMemAllocHost_v2", 0, 16);
+	b.result = 1;
+	CALL(&b, "cuMemAllocPitch_v2", HOST, HOST + 8, 0, 4, 4);
+	b.result = 1;
+	CALL(&b, "cuMemAddressReserve", HOST, 0, 0, 0, 0);
+	b.result = 1;
+	call = CALL(&b, "cuModuleLoadData", 0, HOST); /* nowhere to put the module */
+	builder_payload(&b, call, 1, "image", HOST, 0, ptx, sizeof(ptx));
+	b.result = 400; /* of no function: its parameters could not be recorded */
+	CALL(&b, "cuLaunchKernel", 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+	b.result = 1;
+	CALL(&b, "cuLaunchKernel", 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+	upload(allocate(R, sizeof(bytes)) ? R : 0, bytes, sizeof(bytes));
+	download(R, bytes, sizeof(bytes));
+	builder_close(&b);
+	assert_int_equal(replay(), REPLAY_MATCH);
+	assert_string_equal(result("SELECT group_concat(want) FROM verdict WHERE kind = 'result'"), "");
+	assert_string_equal(result("SELECT group_concat(grade) FROM verdict"), "equal");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +493,7 @@ int main(void)
 		cmocka_unit_test_setup(test_variables_at_their_addresses, setup),
 		cmocka_unit_test_setup(test_texture_handles, setup),
 		cmocka_unit_test_setup(test_faults, setup),
+		cmocka_unit_test_setup(test_invalid_when_recorded, setup),
 		cmocka_unit_test_setup(test_unknown_device, setup),
 	};
 
