@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Single instructions: instructions.def's lines, assembled by llvm-mc-19 for one target, each in a kernel of its own
+ * around which inputs and results are moved. usage: test_instructions LLVM-MC LD.LLD TARGET
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/half.h"
+#include "tests/amdgpu_emulator/device_memory.h"
+
+enum { E90A = 1, E942 = 2, G9 = 3, G10 = 4, E1100 = 8, E1151 = 16, G11 = 24, G12 = 32, ALL = 63 };
+enum { LANES = 64, INPUTS = 8, RESULTS = 8, ROUNDS = 6 };
+enum kind { U32, U64, F32, F64, H16, MASK, S32, S64, SCC };
+
+#define OLD 0x11223344u
+
+/* One lane of one wave: its inputs and those of the wave's others. */
+struct lane {
+	const uint32_t *in, *wave;
+	uint32_t l;
+};
+
+static uint32_t reversed(uint32_t v)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i++)
+		r |= (v >> i & 1) << (31 - i);
+	return r;
+}
+
+static uint32_t quads(uint32_t v)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 8; i++)
+		r |= (uint32_t)((v >> 4 * i & 15) != 0) << i;
+	return r;
+}
+
+static uint64_t doubled(uint32_t v)
+{
+	uint64_t r = 0;
+
+	for (int i = 0; i < 64; i++)
+		r |= (uint64_t)(v >> i / 2 & 1) << i;
+	return r;
+}
+
+static uint32_t saturated(int64_t v)
+{
+	return (uint32_t)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
+
+static uint32_t median(int32_t a, int32_t b, int32_t c)
+{
+	int32_t lo = a < b ? a : b, hi = a < b ? b : a;
+
+	return (uint32_t)(c < lo ? lo : c > hi ? hi : c);
+}
+
+/* V_CMP_CLASS's bit of a binary32. */
+static uint32_t classes(uint32_t v)
+{
+	float f = f32_from(v);
+	int neg = v >> 31;
+
+	if (f != f)
+		return v & 0x400000 ? 2 : 1;
+	switch (fpclassify((double)f) == FP_NORMAL && !isnormal(f) ? FP_SUBNORMAL : fpclassify(f)) {
+	case FP_INFINITE: return neg ? 4 : 512;
+	case FP_NORMAL: return neg ? 8 : 256;
+	case FP_SUBNORMAL: return neg ? 16 : 128;
+	default: return neg ? 32 : 64;
+	}
+}
+
+static bool is_snan(uint32_t v)
+{
+	return (v & 0x7f800000) == 0x7f800000 && (v & 0x3fffff) && !(v & 0x400000);
+}
+
+/* maxNum, with +0 above -0. */
+static float bigger(float a, float b)
+{
+	if (a != a)
+		return b;
+	if (b != b)
+		return a;
+	return a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+static float flushed(float f)
+{
+	return f != 0 && fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
+}
+
+static float half(uint32_t v)
+{
+	return f16_to_f32((uint16_t)v);
+}
+
+static uint32_t half_bits(double v)
+{
+	_Float16 h = (_Float16)v;
+	uint16_t u;
+
+	memcpy(&u, &h, 2);
+	return u;
+}
+
+static uint32_t bytes_dot(uint32_t a, uint32_t b)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i += 8)
+		r += (a >> i & 255) * (b >> i & 255);
+	return r;
+}
+
+static int32_t mixed_dot(uint32_t a, uint32_t b)
+{
+	int32_t r = 0;
+
+	for (int i = 0; i < 32; i += 8)
+		r += (int8_t)(a >> i) * (int32_t)(b >> i & 255);
+	return r;
+}
+
+#define FBITS(f)   f32_bits(f)
+#define DBITS(f)   f64_bits(f)
+#define HBITS(f)   half_bits((double)(f))
+#define lane_of(n) x->wave[(n)*INPUTS]
+#define BEFORE     lane_of(l - 1)
+#define FIRST      lane_of(0)
+
+#define NAME_(line) want_##line
+#define NAME(line)  NAME_(line)
+#define UNUSED                                                                                         \
+	(void)b, (void)c, (void)d, (void)l, (void)in, (void)fa, (void)fb, (void)fc, (void)fe, (void)A, \
+		(void)B, (void)da, (void)db, (void)dc, (void)ha, (void)hb, (void)hc
+#define I(targets, kind, assembly, expect)                                                                 \
+	static uint64_t NAME(__LINE__)(const struct lane *x)                                               \
+	{                                                                                                  \
+		const uint32_t a = x->in[0], b = x->in[1], c = x->in[2], d = x->in[3], l = x->l,           \
+			       in = l % 8 < 4;                                                             \
+		const float fa = f32_from(a), fb = f32_from(b), fc = f32_from(c), fe = f32_from(x->in[4]); \
+		const uint64_t A = a | (uint64_t)b << 32, B = c | (uint64_t)d << 32;                       \
+		const double da = f64_from(A), db = f64_from(B);                                           \
+		const double dc = f64_from(x->in[4] | (uint64_t)x->in[5] << 32);                           \
+		const float ha = half(a), hb = half(b), hc = half(c);                                      \
+		UNUSED;                                                                                    \
+		return expect;                                                                             \
+	}
+#include "tests/amdgpu_emulator/instructions.def"
+#undef I
+
+#define I(targets, kind, assembly, expect) {targets, kind, assembly, NAME(__LINE__)},
+static const struct instruction {
+	uint8_t targets;
+	enum kind kind;
+	const char *assembly;
+	uint64_t (*want)(const struct lane *x);
+} instructions[] = {
+#include "tests/amdgpu_emulator/instructions.def"
+};
+#undef I
+enum { COUNT = sizeof instructions / sizeof *instructions };
+
+static const struct target {
+	const char *name;
+	uint8_t bit;
+	unsigned wave;
+	const char *extra; /* directives */
+} targets[] = {
+	{"gfx90a", E90A, 64, ".amdhsa_accum_offset 32\n"},
+	{"gfx942", E942, 64, ".amdhsa_accum_offset 32\n"},
+	{"gfx1030", G10, 32, ""},
+	{"gfx1100", E1100, 32, ""},
+	{"gfx1151", E1151, 32, ""},
+	{"gfx1201", G12, 32, ""},
+};
+
+static const struct target *target;
+static struct device_memory memory;
+static struct amdgpu_object *object;
+static uint64_t inputs_address, results_address;
+static uint32_t *inputs, *results;
+
+/* ---- assembling */
+
+/* The tables say vcc; waves of 32 call it vcc_lo. */
+static void write_text(FILE *f, const char *text)
+{
+	for (unsigned at = 0; *text; text++, at++) {
+		fputc(*text, f);
+		if (target->wave == 32 && at >= 2 && !strncmp(text - 2, "vcc", 3) && text[1] != '_')
+			fputs("_lo", f);
+	}
+}
+
+static void write_kernel(FILE *f, unsigned number)
+{
+	fprintf(f, ".globl t%u\n.p2align 8\n.type t%u,@function\nt%u:\n", number, number, number);
+	fputs(" s_load_dwordx2 s[4:5], s[0:1], 0x0\n s_load_dwordx2 s[6:7], s[0:1], 0x8\n"
+	      " v_lshlrev_b32 v20, 5, v0\n global_load_dwordx4 v[8:11], v20, s[4:5]\n"
+	      " global_load_dwordx4 v[12:15], v20, s[4:5] offset:16\n",
+	      f);
+	for (unsigned i = 0; i < INPUTS; i++)
+		fprintf(f, " v_readfirstlane_b32 s%u, v%u\n", 12 + i, 8 + i);
+	fputs(" v_mov_b32 v2, 0x11223344\n v_mov_b32 v3, 0\n s_mov_b32 s20, 0\n s_mov_b32 s21, 0\n"
+	      " s_mov_b32 vcc_lo, 0x0f0f0f0f\n s_mov_b32 vcc_hi, 0x0f0f0f0f\n s_cmp_eq_u32 s20, s20\n",
+	      f);
+	fputc(' ', f);
+	write_text(f, instructions[number].assembly);
+	fputs("\n s_cselect_b32 s30, 1, 0\n s_mov_b32 exec_lo, -1\n s_mov_b32 exec_hi, -1\n v_mov_b32 v4, "
+	      "vcc_lo\n v_mov_b32 v5, vcc_hi\n v_mov_b32 v16, s20\n v_mov_b32 v17, s21\n"
+	      " v_mov_b32 v18, s30\n global_store_dwordx4 v20, v[2:5], s[6:7]\n"
+	      " global_store_dwordx3 v20, v[16:18], s[6:7] offset:16\n s_endpgm\n",
+	      f);
+	fprintf(f, ".size t%u, .-t%u\n.rodata\n.p2align 6\n.amdhsa_kernel t%u\n", number, number, number);
+	fprintf(f,
+		".amdhsa_next_free_vgpr 32\n.amdhsa_next_free_sgpr 40\n.amdhsa_user_sgpr_kernarg_segment_ptr "
+		"1\n"
+		".amdhsa_group_segment_fixed_size 2048\n.amdhsa_kernarg_size "
+		"16\n.amdhsa_float_denorm_mode_32 3\n%s"
+		".end_amdhsa_kernel\n.text\n",
+		target->extra);
+}
+
+static int assemble(const char *mc, const char *lld, const char *folder)
+{
+	char path[256], command[1200];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/t.s", folder);
+	f = fopen(path, "w");
+	if (!f)
+		return -1;
+	fprintf(f, ".amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n.amdhsa_code_object_version 5\n.text\n",
+		target->name);
+	for (unsigned i = 0; i < COUNT; i++)
+		if (instructions[i].targets & target->bit)
+			write_kernel(f, i);
+	fclose(f);
+	snprintf(command, sizeof command,
+		 "'%s' -triple=amdgcn-amd-amdhsa -mcpu=%s -filetype=obj %s -o %s/t.o && '%s' -shared %s/t.o "
+		 "-o %s/t.co",
+		 mc, target->name, path, folder, lld, folder, folder);
+	return system(command);
+}
+
+static void tidy(const char *folder)
+{
+	static const char *const names[] = {"t.s", "t.o", "t.co"};
+	char path[256];
+
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+/* ---- running */
+
+static uint32_t state = 12345;
+
+static uint32_t rnd(void)
+{
+	state = state * 1664525 + 1013904223;
+	return state ^ state >> 13;
+}
+
+static uint32_t input(unsigned round, unsigned lane, unsigned word)
+{
+	static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000,
+					   0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
+					   0x3f800000, 0xbf000000, 0xffffffff, 0x7fffffff, 0x3fc03c00,
+					   0x40200000, 0x7ff00000, 0x41efffff, 0xc1e00000, 5};
+	uint32_t v = rnd();
+
+	if (round < 3)
+		return special[(lane * (word + 1) + round * 7 + v % (1 + round)) %
+			       (sizeof special / sizeof *special)];
+	if (round == 3) /* numbers of ordinary size */
+		return word % 2 ? 0x3f000000 + (v >> 6) : 0x3c003c00 + (v & 0x0fff0fff);
+	return v;
+}
+
+static bool same(enum kind kind, uint64_t got, uint64_t want)
+{
+	float f = f32_from((uint32_t)got), g = f32_from((uint32_t)want);
+	double p = f64_from(got), q = f64_from(want);
+
+	if (kind == F32 && f != f && g != g)
+		return true;
+	if (kind == F64 && p != p && q != q)
+		return true;
+	if (kind == H16) {
+		f = half((uint32_t)got);
+		g = half((uint32_t)want);
+		return (f != f && g != g) || (uint16_t)got == (uint16_t)want;
+	}
+	return got == want;
+}
+
+static void check_lane(const struct instruction *t, unsigned lane)
+{
+	unsigned base = lane / target->wave * target->wave;
+	const uint32_t *r = results + lane * RESULTS;
+	bool scalar = t->kind >= S32;
+	struct lane x = {inputs + (scalar ? base : lane) * INPUTS, inputs + base * INPUTS, lane - base};
+	uint64_t want = t->want(&x), got;
+
+	switch (t->kind) {
+	case U64:
+	case F64: got = r[0] | (uint64_t)r[1] << 32; break;
+	case MASK:
+		got = (r[2] | (uint64_t)r[3] << 32) >> x.l & 1;
+		want = want != 0;
+		break;
+	case S32: got = r[4]; break;
+	case S64: got = r[4] | (uint64_t)r[5] << 32; break;
+	case SCC: got = r[6]; break;
+	default:
+		got = r[0];
+		want = (uint32_t)want;
+		break;
+	}
+	if (t->kind == S32)
+		want = (uint32_t)want;
+	if (!same(t->kind, got, want))
+		fail_msg("%s: `%s`, lane %u, inputs %08x %08x %08x %08x: got %llx, expected %llx",
+			 target->name, t->assembly, lane, x.in[0], x.in[1], x.in[2], x.in[3],
+			 (unsigned long long)got, (unsigned long long)want);
+}
+
+static void test_instruction(void **arg)
+{
+	const struct instruction *t = *arg;
+	char name[16];
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+
+	snprintf(name, sizeof name, "t%d", (int)(t - instructions));
+	ARGS_VALUE(&k, uint64_t, inputs_address);
+	ARGS_VALUE(&k, uint64_t, results_address);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct device_launch l = {object, name, {1, 1}, {LANES, 1}, 0, 0, 1, 0};
+		for (unsigned i = 0; i < LANES * INPUTS; i++)
+			inputs[i] = input(round, i / INPUTS, i % INPUTS);
+		if (device_run(&memory, &l, &k, &f, NULL))
+			fail_msg("%s", f.message);
+		for (unsigned i = 0; i < LANES; i++)
+			check_lane(t, i);
+	}
+}
+
+static int run_all(void)
+{
+	static struct CMUnitTest tests[COUNT];
+	unsigned n = 0;
+
+	inputs_address = device_buffer(&memory, NULL, LANES * INPUTS * 4, &inputs);
+	results_address = device_buffer(&memory, NULL, LANES * RESULTS * 4, &results);
+	for (unsigned i = 0; i < COUNT; i++)
+		if (instructions[i].targets & target->bit)
+			tests[n++] = (struct CMUnitTest){instructions[i].assembly, test_instruction, NULL,
+							 NULL, (void *)&instructions[i]};
+	return _cmocka_run_group_tests(target->name, tests, n, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	char folder[] = "/tmp/amdgpu_instructions.XXXXXX", path[256];
+	int rc = 1;
+
+	for (unsigned i = 0; argc == 4 && i < sizeof targets / sizeof *targets; i++)
+		if (!strcmp(argv[3], targets[i].name))
+			target = &targets[i];
+	if (!target || !mkdtemp(folder))
+		return 1;
+	if (!assemble(argv[1], argv[2], folder)) {
+		snprintf(path, sizeof path, "%s/t.co", folder);
+		object = device_load_file(&memory, path);
+	}
+	tidy(folder);
+	if (object) {
+		rc = run_all();
+		device_release(&memory);
+		amdgpu_object_close(object);
+	}
+	return rc != 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loader: what it reads from a good code object, and that no damaged one crashes it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/amdgpu_emulator/device_memory.h"
+
+static uint8_t *file;
+static size_t file_bytes;
+
+static int read_file(void **unused)
+{
+	FILE *f = fopen(CODE_OBJECT, "rb");
+
+	(void)unused;
+	if (!f)
+		return -1;
+	file = malloc(4 << 20);
+	file_bytes = file ? fread(file, 1, 4 << 20, f) : 0;
+	fclose(f);
+	return file_bytes ? 0 : -1;
+}
+
+static int free_file(void **unused)
+{
+	(void)unused;
+	free(file);
+	return 0;
+}
+
+static void test_reads(void **unused)
+{
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+	const struct amdgpu_kernel *k;
+	uint64_t address, bytes;
+
+	(void)unused;
+	assert_int_equal(amdgpu_object_open(&o, file, file_bytes, &d), 0);
+	assert_string_equal(amdgpu_object_target(o), "gfx1100");
+	k = amdgpu_object_kernel(o, "sgemm");
+	assert_non_null(k);
+	/* two tiles of 16 x 17 floats */
+	assert_int_equal(k->group_bytes, 2 * 16 * 17 * 4);
+	assert_int_equal(k->wave_size, 32);
+	/* a, b, c, n, and behind them the hidden arguments */
+	k = amdgpu_object_kernel(o, "vadd");
+	assert_non_null(k);
+	assert_true(k->nargs > 4);
+	assert_int_equal(k->args[0].offset, 0);
+	assert_int_equal(k->args[3].offset, 24);
+	assert_int_equal(k->args[3].size, 4);
+	assert_int_equal(k->args[3].kind, AMDGPU_ARG_VALUE);
+	assert_int_equal(k->args[4].kind, AMDGPU_ARG_BLOCK_COUNT);
+	assert_int_equal(k->args[4].offset, 32);
+	assert_int_equal(amdgpu_object_place(o, 0x20000, &d), 0);
+	assert_true(amdgpu_object_symbol(o, "sgemm.kd", &address, &bytes));
+	assert_true(address > 0x20000 && bytes == 64);
+	assert_false(amdgpu_object_symbol(o, "absent", &address, &bytes));
+	assert_int_not_equal(amdgpu_object_place(o, 0x20001, &d), 0);
+	amdgpu_object_close(o);
+}
+
+static void refuse(size_t at, const void *bytes, size_t n, const char *text)
+{
+	uint8_t old[8];
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+
+	memcpy(old, file + at, n);
+	memcpy(file + at, bytes, n);
+	assert_int_not_equal(amdgpu_object_open(&o, file, file_bytes, &d), 0);
+	assert_null(o);
+	assert_non_null(strstr(d.what, text));
+	memcpy(file + at, old, n);
+}
+
+static void test_refuses(void **unused)
+{
+	(void)unused;
+	refuse(0, "MZ", 2, "no ELF");
+	refuse(4, "\1", 1, "64-bit");
+	refuse(8, "\1", 1, "version 3");
+	refuse(16, "\1", 1, "not linked");
+	refuse(18, "\x3e", 1, "AMD GPUs");
+	refuse(48, "\x2c", 1, "0x2c"); /* gfx900 */
+	refuse(32, "\xff\xff\xff\xff", 4, "program headers");
+}
+
+/* Every cut and many single changes: opened or refused, then decoded and released; never a crash. */
+static void try_open(const uint8_t *bytes, size_t n)
+{
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+
+	if (!amdgpu_object_open(&o, bytes, n, &d)) {
+		amdgpu_object_place(o, 0x10000, &d);
+		amdgpu_object_close(o);
+	} else {
+		assert_true(d.what[0] != 0);
+	}
+}
+
+static void test_damage(void **unused)
+{
+	uint32_t state = 7;
+
+	(void)unused;
+	for (size_t n = 0; n < file_bytes; n += 1 + n / 16) {
+		uint8_t *cut = malloc(n + 1);
+		assert_non_null(cut);
+		memcpy(cut, file, n);
+		try_open(cut, n);
+		free(cut);
+	}
+	for (int i = 0; i < 400; i++) {
+		state = state * 1664525 + 1013904223;
+		size_t at = i < 200 ? (state >> 8) % 0x2400 : (state >> 4) % file_bytes;
+		uint8_t old = file[at];
+		file[at] = (uint8_t)(state >> 24);
+		try_open(file, file_bytes);
+		file[at] = old;
+	}
+}
+
+/* Text that no disassembler prints: kept as unknown, never a crash. */
+static void test_text(void **unused)
+{
+	static const char *const lines[] = {
+		"",
+		" ",
+		"v_mov_b32",
+		"v_mov_b32_e32 v0",
+		"v_mov_b32_e32 v999, v0",
+		"v_mov_b32_e32 v[3:1], v0",
+		"v_add_f32_e32 v0, v1, v2, v3",
+		"v_add_f32 v0, hwreg(HW_REG_MODE, 99, 0), v1",
+		"global_load_dword v0",
+		"global_load_dwordx16 v[0:15], v0, s[0:1]",
+		"ds_read2_b128 v[0:7], v0 offset0:1",
+		"s_load_dword v0, s[0:1], 0x0",
+		"v_pk_add_f16 s0, v1, v2",
+		"v_add_f32 v0, v1, v2 :: v_dual_mov_b32 v1, s0",
+		"v_dual_mov_b32 v0, v1 :: bad",
+		"buffer_load_dword v0, v1, s[0:3], 0 offen lds",
+		"v_mov_b32_dpp v0, v1 row_shl:99 strange:1",
+		"v_cndmask_b32_e64 v0, v1, v2, v3, v4, v5, v6, v7, v8, v9",
+		"s_mov_b32 s106, 1",
+		"s_mov_b32 s0, neg(",
+		"v_mov_b32 v0, |",
+		"v_mov_b32 v0, -",
+		"((((",
+		"v_mov_b32 v0, [[[",
+		"ds_swizzle_b32 v0, v1 offset:swizzle(",
+	};
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+	const char *texts[1];
+
+	(void)unused;
+	assert_int_equal(amdgpu_object_open(&o, file, file_bytes, &d), 0);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		assert_int_equal(amdgpu_object_line(o, 4 * i, 4, lines[i], &d), 0);
+	assert_true(amdgpu_object_unknown(o, texts, 1) >= sizeof lines / sizeof *lines - 2);
+	assert_int_not_equal(amdgpu_object_line(o, 2, 4, "s_nop 0", &d), 0);
+	assert_int_not_equal(amdgpu_object_line(o, 1ull << 40, 4, "s_nop 0", &d), 0);
+	assert_int_not_equal(amdgpu_object_line(o, 0, 0, "s_nop 0", &d), 0);
+	amdgpu_object_close(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_text),
+	};
+
+	return cmocka_run_group_tests(tests, read_file, free_file);
+}
