@@ -258,6 +258,7 @@ static void refused(void **state)
 		 "{ .param .b8 p[4096]; call other, (p); }", "an entry can't be called"},
 		{"", ".local .b8 big[400000000]; mov.u64 at, big;", "local variables"},
 		{"", ".shared .b8 big[3000000000]; st.shared.u32 [big], 1;", "shared memory"},
+		{"", ".shared .b8 big[300000]; st.shared.u32 [big], 1;", "shared memory"},
 		{"", "ld.param.u32 v, [p_out+2];", "are not aligned"},
 		{"", "ld.param.u32 v, [p_out+18446744073709551612];", "outside the 8 bytes"},
 	};
@@ -279,6 +280,7 @@ static void refused(void **state)
 		assert_int_not_equal(test_kernel(&m, "k", &kernel, &d), 0);
 		print_message("  %s: %s\n", d.where, d.what);
 		assert_non_null(strstr(d.what, rows[k].why));
+		assert_ptr_equal(strstr(d.where, "refused.ptx:"), d.where);
 		test_unload(&m);
 		test_close(&t);
 	}

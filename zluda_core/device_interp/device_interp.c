@@ -277,6 +277,11 @@ static const struct cc_limits *limits_of(const struct interp_device *dev)
 	return best;
 }
 
+uint32_t device_shared_bytes(const struct interp_device *dev)
+{
+	return (uint32_t)limits_of(dev)->shared_sm_kb << 10;
+}
+
 static void interp_props(struct device *device, struct dev_props *out)
 {
 	const struct interp_device *dev = own(device);
@@ -504,8 +509,8 @@ static void mark_variables(struct interp_device *dev, const struct dev_module *m
 {
 	for (uint32_t s = 0; dev->checker && s < m->nsymbols && s < m->ptx->nsymbols; s++)
 		if (m->symbol_addr[s])
-			memory_map_walk(&dev->map, m->symbol_addr[s], m->ptx->symbols[s]->size, mark_piece, dev->checker,
-					NULL);
+			memory_map_walk(&dev->map, m->symbol_addr[s], m->ptx->symbols[s]->size, mark_piece,
+					dev->checker, NULL);
 }
 
 static int interp_module_load(struct device *device, struct ptx_module *ptx, const struct dev_module_env *env,
@@ -693,7 +698,7 @@ static int check_launch(const struct interp_device *dev, const struct dev_launch
 			return bad_launch(l, f, "a grid or block dimension is 0");
 	if (threads > 1024 || l->block[0] > 1024 || l->block[1] > 1024 || l->block[2] > 64)
 		return bad_launch(l, f, "a block of %ux%ux%u threads", l->block[0], l->block[1], l->block[2]);
-	if (shared > (uint64_t)limits_of(dev)->shared_sm_kb << 10)
+	if (shared > device_shared_bytes(dev))
 		return bad_launch(l, f, "%llu bytes of shared memory", (unsigned long long)shared);
 	if (l->param_bytes < l->kernel->func->param_bytes)
 		return bad_launch(l, f, "%u bytes of parameters, it takes %u", l->param_bytes,

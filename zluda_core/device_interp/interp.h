@@ -375,7 +375,7 @@ struct interp_device {
 	atomic_uint_fast64_t inject_hits;
 	struct watch_state watch;
 	_Atomic(struct dev_texture *) textures; /* DEV_TEXTURES of them once one was set */
-	struct checker *checker; /* check.h; NULL when off */
+	struct checker *checker;                /* check.h; NULL when off */
 	bool check_error;
 	/* pool of threads (grid.c) */
 	pthread_mutex_t pool_lock;
@@ -389,6 +389,8 @@ struct interp_device {
 };
 
 /* decode.c: program of a kernel; error in *d. `inject` may be NULL. */
+/* Shared memory a block can have, static and dynamic. */
+uint32_t device_shared_bytes(const struct interp_device *dev);
 struct program *program_build(struct dev_kernel *k, const struct inject_spec *inject, struct diag *d);
 void program_free(struct program *p);
 

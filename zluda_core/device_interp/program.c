@@ -150,6 +150,15 @@ static bool layout_stack(struct xcode *code)
 	return true;
 }
 
+static int refuse_size(const struct program *p, const struct ptx_func *f, const char *what, uint32_t limit,
+		       struct diag *d)
+{
+	char where[256];
+
+	snprintf(where, sizeof(where), "%.200s:%u:1", p->module->ptx->name, f->line);
+	return diag_set(d, CUTRACE_ENOTSUP, where, "%s needs more than %u bytes of %s", f->name, limit, what);
+}
+
 static int code_new(struct program *p, uint32_t index, struct diag *d)
 {
 	struct xcode *code = arena_zalloc(&p->arena, sizeof(*code));
@@ -163,8 +172,7 @@ static int code_new(struct program *p, uint32_t index, struct diag *d)
 	if (code->func->state != PTX_BUILT)
 		return 0;
 	if (!layout_stack(code))
-		return diag_set(d, CUTRACE_ENOTSUP, code->func->name,
-				"its local variables need more than %u bytes", MAX_STACK / 4);
+		return refuse_size(p, code->func, "local variables", MAX_STACK / 4, d);
 	return layout_cells(p, code) ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 }
 
@@ -287,8 +295,7 @@ static int size_stack(struct program *p, const struct reach *r, struct diag *d)
 	if (open)
 		deepest = p->entry->local_bytes + (uint64_t)p->module->dev->stack_limit;
 	if (deepest > MAX_STACK)
-		return diag_set(d, CUTRACE_ENOTSUP, p->kernel->name, "it needs more than %u bytes of stack",
-				MAX_STACK);
+		return refuse_size(p, p->kernel, "stack", MAX_STACK, d);
 	p->stack_bytes = round16(deepest);
 	return 0;
 }
@@ -316,9 +323,8 @@ static int build(struct program *p, struct reach *r, uint32_t entry, const struc
 	if (rc)
 		return rc;
 	p->kernel = p->module->ptx->funcs[entry];
-	if (p->kernel->shared_bytes > MAX_STACK)
-		return diag_set(d, CUTRACE_ENOTSUP, p->kernel->name,
-				"it needs more shared memory than there is");
+	if (p->kernel->shared_bytes > device_shared_bytes(p->module->dev))
+		return refuse_size(p, p->kernel, "shared memory", device_shared_bytes(p->module->dev), d);
 	p->static_shared = round16(p->kernel->shared_bytes);
 	p->codes = arena_array(&p->arena, p->module->ptx->nfuncs + 1, sizeof(*p->codes));
 	for (uint32_t k = 0; p->codes && k < r->n && !rc; k++)
