@@ -10,6 +10,37 @@
 #include "zluda_core/amdgpu_emulator/lanes.h"
 #include "zluda_core/amdgpu_emulator/wave.h"
 
+/* Workgroups run on several threads: aligned pieces of up to 4 bytes are moved at once, as hardware does. */
+static inline void peek(void *to, const uint8_t *from, unsigned bytes)
+{
+	if (bytes == 4 && (uintptr_t)from % 4 == 0) {
+		uint32_t v = __atomic_load_n((const uint32_t *)from, __ATOMIC_RELAXED);
+		memcpy(to, &v, 4);
+	} else if (bytes == 2 && (uintptr_t)from % 2 == 0) {
+		uint16_t v = __atomic_load_n((const uint16_t *)from, __ATOMIC_RELAXED);
+		memcpy(to, &v, 2);
+	} else {
+		for (unsigned i = 0; i < bytes; i++)
+			((uint8_t *)to)[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void poke(uint8_t *to, const void *from, unsigned bytes)
+{
+	if (bytes == 4 && (uintptr_t)to % 4 == 0) {
+		uint32_t v;
+		memcpy(&v, from, 4);
+		__atomic_store_n((uint32_t *)to, v, __ATOMIC_RELAXED);
+	} else if (bytes == 2 && (uintptr_t)to % 2 == 0) {
+		uint16_t v;
+		memcpy(&v, from, 2);
+		__atomic_store_n((uint16_t *)to, v, __ATOMIC_RELAXED);
+	} else {
+		for (unsigned i = 0; i < bytes; i++)
+			__atomic_store_n(to + i, ((const uint8_t *)from)[i], __ATOMIC_RELAXED);
+	}
+}
+
 static bool in_window(const struct amdgpu_window *win, uint64_t addr, unsigned bytes)
 {
 	return addr - win->address < win->bytes && win->bytes - (addr - win->address) >= bytes;
@@ -122,7 +153,8 @@ static bool resolve(struct wave *w, unsigned space, uint64_t addr, unsigned byte
 static bool copy_in(struct wave *w, const struct place *p, void *data, unsigned bytes, unsigned lane)
 {
 	if (p->host) {
-		memcpy(data, p->host, bytes);
+		for (unsigned i = 0; i < bytes; i += 4)
+			peek((uint8_t *)data + i, p->host + i, bytes - i < 4 ? bytes - i : 4);
 		return true;
 	}
 	for (unsigned i = 0; i < bytes; i++) {
@@ -137,7 +169,8 @@ static bool copy_in(struct wave *w, const struct place *p, void *data, unsigned 
 static bool copy_out(struct wave *w, const struct place *p, const void *data, unsigned bytes, unsigned lane)
 {
 	if (p->host) {
-		memcpy(p->host, data, bytes);
+		for (unsigned i = 0; i < bytes; i += 4)
+			poke(p->host + i, (const uint8_t *)data + i, bytes - i < 4 ? bytes - i : 4);
 		return true;
 	}
 	for (unsigned i = 0; i < bytes; i++) {
@@ -241,6 +274,81 @@ static uint32_t widen(const struct memory_op *m, uint32_t v, uint32_t old)
 	return v;
 }
 
+/* The common case, quickly: whole dwords, all of them in LDS or in the window of the last access. */
+struct run {
+	uint8_t *host;
+	uint64_t origin, limit; /* the last offset at which an access fits */
+};
+
+static bool quick_run(const struct wave *w, const struct insn *in, bool write, struct run *r)
+{
+	const struct memory_op *m = &in->mem;
+	uint64_t bytes;
+
+	if (m->space == SPACE_LDS) {
+		*r = (struct run){w->group->lds, 0, 0};
+		bytes = w->group->lds_bytes;
+	} else if ((m->space == SPACE_GLOBAL || m->space == SPACE_FLAT) && (!write || w->window.writable)) {
+		*r = (struct run){w->window.host, w->window.address, 0};
+		bytes = w->window.bytes;
+	} else {
+		return false;
+	}
+	r->limit = bytes - m->bytes;
+	return m->bytes >= 4 && bytes >= m->bytes;
+}
+
+/* False: not all lanes are inside. What was moved until then is moved again by the careful way. */
+static inline __attribute__((always_inline)) bool move_dwords(struct wave *w, const struct run *r,
+							      const uint64_t *addr, unsigned reg,
+							      const unsigned dwords, const bool write)
+{
+	uint64_t exec = wave_exec(w);
+
+	for (unsigned l = 0; l < w->size; l++) {
+		uint64_t at = addr[l] - r->origin;
+		if (!(exec >> l & 1))
+			continue;
+		if (at > r->limit)
+			return false;
+		for (unsigned i = 0; i < dwords; i++) {
+			if (write)
+				poke(r->host + at + 4ul * i, &w->v[reg + i][l], 4);
+			else
+				peek(&w->v[reg + i][l], r->host + at + 4ul * i, 4);
+		}
+	}
+	return true;
+}
+
+static bool quick_load(struct wave *w, const struct insn *in, const uint64_t *addr, unsigned reg)
+{
+	struct run r;
+
+	if (!quick_run(w, in, false, &r))
+		return false;
+	switch (in->mem.bytes) {
+	case 4: return move_dwords(w, &r, addr, reg, 1, false);
+	case 8: return move_dwords(w, &r, addr, reg, 2, false);
+	case 12: return move_dwords(w, &r, addr, reg, 3, false);
+	default: return move_dwords(w, &r, addr, reg, 4, false);
+	}
+}
+
+static bool quick_store(struct wave *w, const struct insn *in, const uint64_t *addr, unsigned reg)
+{
+	struct run r;
+
+	if (!quick_run(w, in, true, &r))
+		return false;
+	switch (in->mem.bytes) {
+	case 4: return move_dwords(w, &r, addr, reg, 1, true);
+	case 8: return move_dwords(w, &r, addr, reg, 2, true);
+	case 12: return move_dwords(w, &r, addr, reg, 3, true);
+	default: return move_dwords(w, &r, addr, reg, 4, true);
+	}
+}
+
 static void load(struct wave *w, const struct insn *in, const uint64_t *addr, unsigned reg)
 {
 	uint64_t exec = wave_exec(w);
@@ -248,6 +356,8 @@ static void load(struct wave *w, const struct insn *in, const uint64_t *addr, un
 	uint32_t data[4];
 	struct place p;
 
+	if (quick_load(w, in, addr, reg))
+		return;
 	for (unsigned l = 0; l < w->size; l++) {
 		if (!(exec >> l & 1))
 			continue;
@@ -268,6 +378,8 @@ static void store(struct wave *w, const struct insn *in, const uint64_t *addr, c
 	uint32_t data[4];
 	struct place p;
 
+	if (from->kind == OPD_VGPR && quick_store(w, in, addr, from->reg))
+		return;
 	for (unsigned l = 0; l < w->size; l++) {
 		if (!(exec >> l & 1))
 			continue;
@@ -303,9 +415,9 @@ static void buffer_move(struct wave *w, const struct insn *in)
 				if (!resolve(w, SPACE_GLOBAL, addr[l][i], step, is_store, l, &p))
 					return;
 				if (is_store)
-					memcpy(p.host, &data, step);
+					poke(p.host, &data, step);
 				else
-					memcpy(&data, p.host, step);
+					peek(&data, p.host, step);
 			}
 			if (!is_store)
 				*v = step < 4 ? widen(&in->mem, data, *v) : data;
@@ -547,7 +659,7 @@ void exec_scalar_load(struct wave *w, const struct insn *in)
 			uint8_t *p = global_pointer(w, base + at, step, false, 0);
 			if (!p)
 				return;
-			memcpy(&v, p, step);
+			peek(&v, p, step);
 		}
 		if (in->dst.kind == OPD_SGPR && in->dst.reg + i < SREG_COUNT)
 			w->s[in->dst.reg + i] = step < 4 ? widen(&in->mem, v, 0) : v;
