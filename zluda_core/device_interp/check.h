@@ -65,7 +65,8 @@ struct check_mark {
 	uint16_t thread;
 	uint8_t bytes; /* of the word, a bit each */
 	bool strong;
-	bool silent; /* a store of the value that was there */
+	bool silent;    /* a store of the value that was there */
+	uint16_t value; /* hash of what is stored, 0 = unknown: memory changes only after the mark */
 };
 struct check_cell { /* of a 32-bit word */
 	struct check_mark writer, readers[2];

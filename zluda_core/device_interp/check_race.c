@@ -42,6 +42,22 @@ static bool is_ordered(const struct warp *w, const struct check_mark *m)
 	return b->acquired[w->number] > m->stamp;
 }
 
+static uint16_t hash_of_data(struct warp *w, const struct check_site *s, unsigned lane)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	if (!s->ndata)
+		return 0;
+	for (unsigned k = 0; k < s->ndata; k++) {
+		const uint8_t *data = (const uint8_t *)cell(w, s->data[k]) + lane * s->data_bytes;
+
+		for (unsigned n = 0; n < s->data_bytes; n++)
+			hash = (hash ^ data[n]) * 16777619u;
+	}
+	hash = (hash >> 16) ^ (hash & 0xffff);
+	return hash ? (uint16_t)hash : 1;
+}
+
 static struct check_mark mark_of(const struct warp *w, const struct xinst *i, const struct check_site *s,
 				 unsigned lane, uint8_t bytes)
 {
@@ -157,6 +173,11 @@ static void put_writer(struct warp *w, const struct check_place *p, struct check
 			k->readers[n].block = 0;
 }
 
+static bool stores_the_same(const struct check_mark *a, const struct check_mark *b)
+{
+	return a->value && a->value == b->value && a->bytes == b->bytes;
+}
+
 void race_write(struct warp *w, const struct xinst *i, const struct check_site *s,
 		const struct check_place *p, bool silent)
 {
@@ -169,15 +190,16 @@ void race_write(struct warp *w, const struct xinst *i, const struct check_site *
 		if (!k)
 			continue;
 		const struct check_mark *marks[3] = {&k->writer, &k->readers[0], &k->readers[1]};
-
-		for (unsigned n = 0; n < 3 && !said; n++)
-			if (conflicts(w, s, p, marks[n], bytes)) {
-				report_race(w, i, s, p, marks[n], n == 0, true);
-				said = true;
-			}
 		struct check_mark now = mark_of(w, i, s, p->lane, bytes);
 
 		now.silent = silent;
+		now.value = hash_of_data(w, s, p->lane);
+		for (unsigned n = 0; n < 3 && !said; n++)
+			if (conflicts(w, s, p, marks[n], bytes) &&
+			    !(n == 0 && stores_the_same(marks[n], &now))) {
+				report_race(w, i, s, p, marks[n], n == 0, true);
+				said = true;
+			}
 		put_writer(w, p, k, &now);
 	}
 }

@@ -84,9 +84,9 @@ static int64_t clamp(i128 v, unsigned bits, bool is_signed)
 	return (int64_t)(v > max ? max : v < min ? min : v);
 }
 
-static int64_t second_operation(const struct video *x, int64_t v, uint32_t c)
+static i128 second_operation(const struct video *x, i128 v, uint32_t c)
 {
-	const int64_t other = x->d_signed ? (int64_t)(int32_t)c : (int64_t)c;
+	const i128 other = x->d_signed ? (int64_t)(int32_t)c : (int64_t)c;
 
 	switch (x->second) {
 	case PTX_SUB_ADD: return v + other;
@@ -101,7 +101,7 @@ static uint32_t scalar(const struct video *x, uint32_t a, uint32_t b, uint32_t c
 	const unsigned bits = part_bits(x->d_select), at = PTX_SELECT_DIGIT(x->d_select, 0) * bits;
 	const i128 full =
 		compute(x, part(a, x->a_select, 0, x->a_signed), part(b, x->b_select, 0, x->b_signed));
-	const int64_t v = second_operation(x, x->sat ? clamp(full, bits, x->d_signed) : (int64_t)full, c);
+	const i128 v = second_operation(x, x->sat ? clamp(full, bits, x->d_signed) : full, c);
 
 	if (bits == 32)
 		return (uint32_t)v;
