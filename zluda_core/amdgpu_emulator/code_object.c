@@ -72,10 +72,9 @@ static int map_segments(struct amdgpu_object *o, struct diag *d)
 	if (!o->image_bytes)
 		return bad(d, "no segments");
 	o->image_bytes = (o->image_bytes + 4095) & ~4095ull;
-	o->image = aligned_alloc(4096, o->image_bytes);
+	o->image = calloc(1, o->image_bytes);
 	if (!o->image)
 		return diag_set(d, CUTRACE_ENOMEM, "", "no memory for the code object");
-	memset(o->image, 0, o->image_bytes);
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;

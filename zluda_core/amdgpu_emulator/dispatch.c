@@ -15,6 +15,8 @@
 #define PACKET_BYTES 64
 #define SLICE        4096 /* instructions that a wave runs before the next one's turn */
 #define THREADS_MAX  256
+#define SCRATCH_MAX  (1u << 20) /* of a work-item */
+#define KERNARG_MAX  (1u << 20)
 
 /* A launch on its way. */
 struct dispatch {
@@ -467,8 +469,11 @@ static int check_launch(const struct amdgpu_launch *l, struct amdgpu_fault *f)
 	if (lds > k->object->target->lds_bytes)
 		return refuse(f, "%s needs %llu bytes of LDS, %s has %u", k->name, (unsigned long long)lds,
 			      k->object->target->name, k->object->target->lds_bytes);
-	if (scratch_bytes(l) > 1 << 20 || scratch_bytes(l) % 4 || l->stack_bytes > 1 << 20)
-		return refuse(f, "%s wants %u bytes of scratch a work-item", k->name, scratch_bytes(l));
+	if (k->private_bytes > SCRATCH_MAX || k->private_bytes % 4 || l->stack_bytes > SCRATCH_MAX)
+		return refuse(f, "%s wants %u bytes of scratch a work-item and %u of stack", k->name,
+			      k->private_bytes, l->stack_bytes);
+	if (k->kernarg_bytes > KERNARG_MAX)
+		return refuse(f, "%s wants %u bytes of arguments", k->name, k->kernarg_bytes);
 	return 0;
 }
 

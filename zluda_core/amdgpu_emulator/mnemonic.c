@@ -360,7 +360,7 @@ static bool lds_width(const char *rest, struct memory_op *out)
 		p = rest + 1;
 	else
 		return false;
-	return find_width(p, out) && (!out->pair || (out->bytes != 12 && out->bytes >= 4 && out->bytes <= 8));
+	return find_width(p, out) && (out->pair ? out->bytes == 4 || out->bytes == 8 : out->bytes <= 16);
 }
 
 static bool lds_memory(const char *rest, struct memory_op *out)
