@@ -339,6 +339,7 @@ static void add_ring(struct collector *c, struct source *s, int memfd)
 static void say(struct collector *c, struct process *p, const struct ring_say *m)
 {
 	collector_diag(c, p, 0, "error", "recorder", "%.*s", (int)sizeof(m->text) - 1, m->text);
+	c->refused++;
 }
 
 /* Everything the thread published before it asked is read and settled first. */

@@ -760,6 +760,7 @@ static void test_no_ring(void **state)
 	struct trace *t = recorded("no_ring", NULL);
 
 	(void)state;
+	assert_non_null(strstr(o.err, "the recording is not complete"));
 	assert_string_equal(o.out, "1 1\n");
 	assert_int_equal(calls_of(t, "cuDriverGetVersion"), 1);
 	assert_int_equal(query(t, "SELECT count(*) FROM diagnostic WHERE severity = 'error' AND "
