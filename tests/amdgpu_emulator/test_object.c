@@ -177,13 +177,161 @@ static void test_text(void **unused)
 	amdgpu_object_close(o);
 }
 
+static bool nowhere(void *ctx, uint64_t addr, struct amdgpu_window *out)
+{
+	(void)ctx, (void)addr, (void)out;
+	return false;
+}
+
+/* Every mnemonic with every list of operands, executed as a kernel's first instruction: a result or a fault, and no access
+ * outside of the emulator's own state, which the sanitizers watch. */
+static void test_mixed(void **unused)
+{
+	static const char *const mnemonics[] = {
+		"v_mov_b32_e32",
+		"v_mov_b64",
+		"v_add_f64",
+		"v_fma_f64",
+		"v_pk_add_f16",
+		"v_pk_fma_f32",
+		"v_pk_mov_b32",
+		"v_fma_mixhi_f16",
+		"v_add_co_u32",
+		"v_addc_co_u32",
+		"v_cndmask_b32",
+		"v_cmp_lt_u64",
+		"v_cmpx_eq_u32",
+		"v_mad_u64_u32",
+		"v_readlane_b32",
+		"v_writelane_b32",
+		"v_swap_b32",
+		"v_permlanex16_b32",
+		"v_movrels_b32",
+		"v_movreld_b32",
+		"v_movrelsd_2_b32",
+		"v_div_scale_f64",
+		"v_add_f16_sdwa",
+		"v_mov_b32_dpp",
+		"v_fmac_f16",
+		"s_mov_b64",
+		"s_bfe_u64",
+		"s_setpc_b64",
+		"s_swappc_b64",
+		"s_call_b64",
+		"s_branch",
+		"s_setreg_b32",
+		"s_getreg_b32",
+		"s_movrels_b64",
+		"s_movreld_b64",
+		"s_load_b512",
+		"s_buffer_load_b512",
+		"s_load_u8",
+		"s_and_saveexec_b64",
+		"s_barrier",
+		"s_barrier_wait",
+		"s_set_gpr_idx_on",
+		"s_cmp_eq_u64",
+		"s_trap",
+		"global_load_b128",
+		"global_store_b96",
+		"global_atomic_add_u64",
+		"global_atomic_cmpswap_b64",
+		"flat_load_b64",
+		"flat_atomic_add_f32",
+		"scratch_load_b128",
+		"scratch_store_b8",
+		"buffer_load_b128",
+		"buffer_store_b96",
+		"buffer_atomic_cmpswap_b64",
+		"ds_load_b128",
+		"ds_store_2addr_stride64_b64",
+		"ds_load_2addr_b64",
+		"ds_cmpst_rtn_b64",
+		"ds_add_rtn_u64",
+		"ds_bpermute_b32",
+		"ds_swizzle_b32",
+		"ds_load_b512",
+	};
+	static const char *const operands[] = {
+		"",
+		"v0",
+		"v255",
+		"a255",
+		"s0",
+		"s105",
+		"exec",
+		"m0",
+		"1.5",
+		"0xffffffff",
+		"off",
+		"vcc, v1, v2",
+		"v[254:255], v[254:255]",
+		"a[254:255], a[252:255], a[252:255]",
+		"v255, v255, v255",
+		"v[0:1], v[2:3], v[4:5]",
+		"v[252:255], v255, s[104:105]",
+		"v[252:255], v[254:255], off offset:-4096",
+		"v255, v[252:255], off",
+		"v[252:255], v255, s[102:105], s0 offen idxen offset:4095",
+		"v[254:255], vcc, v255, v255, v[254:255]",
+		"s[96:103], s[104:105], 0x7fffffff",
+		"s[90:105], s[102:105], s0",
+		"s105, s105, s105",
+		"s[104:105], s[104:105]",
+		"exec, exec, exec",
+		"0xffff",
+		"hwreg(HW_REG_MODE, 0, 32), s0",
+		"s0, hwreg(HW_REG_MODE, 31, 32)",
+		"v255, v255, s105, s105",
+		"v255, v255 row_bcast:31 row_mask:0xf bank_mask:0xf",
+		"null, null, null",
+		"v255, v255, v255 dst_sel:BYTE_3 dst_unused:UNUSED_SEXT src0_sel:WORD_1 src1_sel:BYTE_3",
+		"v[252:255], v255 offset0:255 offset1:255",
+		"v255, v[252:255], v[252:255] offset:65535",
+		"v255, v255, v255, v255",
+		"v[254:255], v255, v[254:255], v[254:255] offset:65528",
+		"v255, off, s105 offset:-4",
+		"off, v255, off",
+		"v255, v255, v255 op_sel:[1,1,1] op_sel_hi:[0,0,0] neg_lo:[1,1,1] clamp",
+		"s0, gpr_idx(SRC0,SRC1,SRC2,DST)",
+	};
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+	const struct amdgpu_kernel *k;
+	unsigned clean = 0;
+
+	(void)unused;
+	assert_int_equal(amdgpu_object_open(&o, file, file_bytes, &d), 0);
+	k = amdgpu_object_kernel(o, "vadd");
+	for (size_t i = 0; i < sizeof mnemonics / sizeof *mnemonics; i++) {
+		for (size_t j = 0; j < sizeof operands / sizeof *operands; j++) {
+			struct amdgpu_launch l = {
+				.kernel = k, .grid = {1, 1, 1}, .block = {64, 1, 1}, .threads = 1};
+			struct amdgpu_fault f;
+			char line[192];
+
+			snprintf(line, sizeof line, "%s %s", mnemonics[i], operands[j]);
+			assert_int_equal(amdgpu_object_line(o, k->entry, 4, line, &d), 0);
+			assert_int_equal(amdgpu_object_line(o, k->entry + 4, 4, "s_endpgm", &d), 0);
+			l.memory.find = nowhere;
+			l.register_fill = 0xfffffff0u + (uint32_t)(j % 16);
+			l.budget = 1000;
+			if (!amdgpu_launch_run(&l, &f, NULL))
+				clean++;
+			else
+				assert_true(f.kind != AMDGPU_FAULT_NONE && f.message[0]);
+		}
+	}
+	/* v_mov_b32 and s_mov_b64 alone make sense with several of these */
+	assert_true(clean > 20);
+	amdgpu_object_close(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_reads), cmocka_unit_test(test_refuses), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_text),  cmocka_unit_test(test_mixed),
 	};
 
 	return cmocka_run_group_tests(tests, read_file, free_file);

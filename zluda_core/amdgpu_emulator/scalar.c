@@ -186,9 +186,10 @@ static void leave_rounding(const struct wave *w, unsigned flags)
 #undef X
 
 /* S_*_SAVEEXEC, S_*_WREXEC: operations on EXEC and the source. */
-#define EXEC_OPS(E)                                                                                        \
-	E(and, s &x)                                                                                       \
-	E(or, s | x) E(xor, s ^ x) E(nand, ~(s & x)) E(nor, ~(s | x)) E(xnor, ~(s ^ x)) E(and_not0, ~s &x) \
+#define EXEC_OPS(E)                                                                           \
+	E(and, s &x)                                                                          \
+	E(or, s | x)                                                                          \
+	E(xor, s ^ x) E(nand, ~(s & x)) E(nor, ~(s | x)) E(xnor, ~(s ^ x)) E(and_not0, ~s &x) \
 		E(or_not0, ~s | x) E(and_not1, s & ~x) E(or_not1, s | ~x)
 
 #define E(name, meaning)                                                                         \
