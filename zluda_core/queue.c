@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/worker_thread.h"
+
 #define MAX_WORKERS  1024
 #define IDLE_SECONDS 2
 
@@ -209,7 +211,7 @@ static void wake_workers(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	while (ready > qs.waking + qs.starting && qs.workers < MAX_WORKERS) {
-		if (pthread_create(&thread, &attr, worker, NULL))
+		if (worker_thread_create(&thread, &attr, worker, NULL))
 			break;
 		qs.workers++;
 		qs.starting++;

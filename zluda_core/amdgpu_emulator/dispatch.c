@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/worker_thread.h"
 #include "zluda_core/amdgpu_emulator/wave.h"
 
 #define PACKET_BYTES 64
@@ -433,7 +434,7 @@ static void run_threads(struct dispatch *d)
 		n = d->groups;
 	if (n > THREADS_MAX)
 		n = THREADS_MAX;
-	while (started + 1 < n && !pthread_create(&threads[started], NULL, work, d))
+	while (started + 1 < n && !worker_thread_create(&threads[started], NULL, work, d))
 		started++;
 	work(d);
 	while (started)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/worker_thread.h"
 #include "zluda_core/device_interp/check.h"
 
 #define BUDGET             50000000
@@ -153,7 +154,7 @@ static void pool_start(struct interp_device *dev)
 		return;
 	dev->threads = calloc(dev->nworkers - 1, sizeof(*dev->threads));
 	while (dev->threads && dev->nthreads < dev->nworkers - 1) {
-		if (pthread_create(&dev->threads[dev->nthreads], NULL, pool_main, dev))
+		if (worker_thread_create(&dev->threads[dev->nthreads], NULL, pool_main, dev))
 			break;
 		dev->nthreads++;
 	}
