@@ -112,7 +112,8 @@ int device_run(struct device_memory *m, const struct device_launch *l, const str
 				       .stack_bytes = l->stack,
 				       .threads = l->threads,
 				       .budget = l->budget,
-				       .register_fill = 0x5eed5eed};
+				       .register_fill = 0x5eed5eed,
+				       .perturb = l->perturb};
 
 	if (!launch.kernel) {
 		snprintf(fault->message, sizeof fault->message, "no kernel %s", l->kernel);

@@ -39,6 +39,7 @@ struct device_launch {
 	uint32_t lds, stack;
 	unsigned threads;
 	uint64_t budget;
+	uint32_t perturb;
 };
 int device_run(struct device_memory *m, const struct device_launch *l, const struct kernel_args *a,
 	       struct amdgpu_fault *fault, struct amdgpu_stats *stats);

@@ -23,6 +23,8 @@ extern struct amdgpu_object *object;
 
 /* Pseudo-random, the same in each run. */
 uint32_t rnd(void);
+/* The seed that launch gives for estimates; 0 after each test. */
+extern uint32_t perturb;
 /* Runs a kernel; a fault fails the test. Empties the arguments. */
 void launch(const char *kernel, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by, struct kernel_args *a);
 /* Adds a pointer to a new buffer, a copy of `from` or zero. */
@@ -51,6 +53,7 @@ void test_divergent(void **unused);
 void test_generic(void **unused);
 void test_dynamic_lds(void **unused);
 void test_divide(void **unused);
+void test_divide_perturbed(void **unused);
 void test_integers(void **unused);
 void test_convert(void **unused);
 void test_bits(void **unused);

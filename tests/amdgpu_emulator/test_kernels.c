@@ -7,6 +7,7 @@
 
 struct device_memory memory;
 struct amdgpu_object *object;
+uint32_t perturb;
 static uint32_t state = 1;
 
 uint32_t rnd(void)
@@ -17,7 +18,7 @@ uint32_t rnd(void)
 
 void launch(const char *kernel, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by, struct kernel_args *a)
 {
-	struct device_launch l = {object, kernel, {gx, gy}, {bx, by}, 0, 4096, 2, 0};
+	struct device_launch l = {object, kernel, {gx, gy}, {bx, by}, 0, 4096, 2, 0, perturb};
 	struct amdgpu_fault f;
 
 	if (device_run(&memory, &l, a, &f, NULL))
@@ -35,7 +36,7 @@ void buffer(struct kernel_args *a, const void *from, size_t bytes, void *host)
 static void expect_fault(const char *kernel, struct kernel_args *k, enum amdgpu_fault_kind kind,
 			 const char *text, struct amdgpu_fault *f)
 {
-	struct device_launch l = {object, kernel, {2, 1}, {64, 1}, 0, 0, 0, 100000};
+	struct device_launch l = {object, kernel, {2, 1}, {64, 1}, 0, 0, 0, 100000, 0};
 
 	assert_int_not_equal(device_run(&memory, &l, k, f, NULL), 0);
 	assert_int_equal(f->kind, kind);
@@ -82,6 +83,7 @@ static int release(void **unused)
 {
 	(void)unused;
 	device_release(&memory);
+	perturb = 0;
 	return 0;
 }
 
@@ -111,6 +113,7 @@ int main(int argc, char **argv)
 		CASE(generic),
 		CASE(dynamic_lds),
 		CASE(divide),
+		CASE(divide_perturbed),
 		CASE(integers),
 		CASE(convert),
 		CASE(bits),

@@ -106,7 +106,9 @@ struct amdgpu_launch {
 		stack_bytes; /* scratch of a work-item beyond what the descriptor says: compilers do not count
 				   recursion. 0: 16 KiB where the descriptor asks for a dynamic stack */
 	unsigned threads;    /* host threads, workgroups in parallel; 0 = one a processor */
-	uint64_t budget;     /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
+	uint32_t
+		perturb; /* a seed: what hardware only estimates is moved within its stated error; 0: it is not */
+	uint64_t budget;        /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
 	uint32_t register_fill; /* what registers hold before they are written */
 };
 
