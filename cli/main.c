@@ -19,6 +19,9 @@
 #ifdef CUTRACE_HAVE_PTX
 #	include "cli/ptx_report.h"
 #endif
+#ifdef CUTRACE_HAVE_COMPILE
+#	include "cli/cmd_compile.h"
+#endif
 
 /* Exit status of every sub-command; 125 is what `git bisect run` skips. */
 enum { EXIT_MATCH = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
@@ -47,6 +50,9 @@ static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",
 	 "what kernels a PTX file has, what they do, which can't be executed and why"},
+#endif
+#ifdef CUTRACE_HAVE_COMPILE
+	{"compile", cmd_compile, "FILE.ptx --arch gfxNNNN -o DIR", "a PTX file's kernels as code objects of AMD GPUs"},
 #endif
 	{NULL, NULL, NULL, NULL},
 };

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The module around a kernel: what it calls, shared memory, attributes, lines. Functions come before the kernel, whose
+ * kernarg lists the variables that all of them name.
+ */
+#include "ptx/lower/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of LLVM 19's AMDGPU back end. */
+static const char layout[] = "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:"
+			     "32-p8:128:128-p9:192:256:256:32-"
+			     "i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:"
+			     "1024-v2048:2048-n32:64-S32-A5-G1-"
+			     "ni:7:8:9";
+
+enum { METADATA_FIRST_FUNCTION = 10 };
+
+enum visit { UNSEEN, ON_THE_WAY, DONE };
+
+struct callees {
+	uint32_t n, *order; /* callees before callers */
+	uint8_t *visit;     /* by function: enum visit */
+};
+
+/* Depth first. A function that is met on the way to itself is recursive. */
+static bool collect(struct lower *l, struct callees *c, struct ptx_func *f, unsigned depth)
+{
+	if (c->visit[f->index] == DONE)
+		return true;
+	l->i = NULL;
+	if (c->visit[f->index] == ON_THE_WAY || depth > 1000)
+		return refuse(l, "%s is recursive", f->name);
+	c->visit[f->index] = ON_THE_WAY;
+	for (uint32_t k = 0; k < f->ninsts; k++) {
+		const struct ptx_inst *i = &f->insts[k];
+		if (i->op == PTX_OP_CALL && i->target != PTX_NONE && !l->m->funcs[i->target]->is_decl &&
+		    !collect(l, c, l->m->funcs[i->target], depth + 1))
+			return false;
+	}
+	c->visit[f->index] = DONE;
+	c->order[c->n++] = f->index;
+	return true;
+}
+
+static void write_shared(const struct lower *l, FILE *out)
+{
+	if (l->uses_static_shared)
+		fprintf(out, "@shared.static = internal addrspace(3) global [%llu x i8] poison, align 128\n",
+			(unsigned long long)(l->kernel->shared_bytes ? l->kernel->shared_bytes : 1));
+	if (l->uses_dynamic_shared)
+		fprintf(out, "@shared.dynamic = external addrspace(3) global [0 x i8], align 16\n");
+}
+
+static uint32_t block_limit(const struct ptx_func *f)
+{
+	const uint32_t *n = f->reqntid[0] ? f->reqntid : f->maxntid;
+	uint64_t threads = 1;
+
+	for (unsigned axis = 0; axis < 3; axis++)
+		threads *= n[axis] ? n[axis] : 1;
+	return !n[0] || threads > 1024 ? 1024 : (uint32_t)threads;
+}
+
+static void write_attributes(const struct lower *l, FILE *out)
+{
+	const char *f32 = l->flushes ? "preserve-sign,preserve-sign" : "ieee,ieee";
+
+	fprintf(out,
+		"attributes #0 = { nounwind \"amdgpu-flat-work-group-size\"=\"1,%u\" "
+		"\"uniform-work-group-size\"=\"true\" "
+		"\"denormal-fp-math-f32\"=\"%s\" \"denormal-fp-math\"=\"ieee,ieee\" }\n"
+		"attributes #1 = { nounwind alwaysinline \"denormal-fp-math-f32\"=\"%s\" "
+		"\"denormal-fp-math\"=\"ieee,ieee\" }\n",
+		block_limit(l->kernel), f32, f32);
+}
+
+/* Names of files are the user's; a quote or backslash would end the string. */
+static void write_quoted(const char *s, FILE *out)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < 32 || *s == '"' || *s == '\\' || (unsigned char)*s > 126)
+			fprintf(out, "\\%02X", (unsigned char)*s);
+		else
+			fputc(*s, out);
+}
+
+static void write_metadata(const struct lower *l, const struct callees *c, FILE *out)
+{
+	fprintf(out,
+		"\n!0 = !{}\n!llvm.dbg.cu = !{!1}\n!llvm.module.flags = !{!3, !4}\n"
+		"!1 = distinct !DICompileUnit(language: DW_LANG_C, file: !2, producer: \"cutrace\", "
+		"isOptimized: true, "
+		"runtimeVersion: 0, emissionKind: LineTablesOnly)\n"
+		"!3 = !{i32 2, !\"Debug Info Version\", i32 3}\n"
+		"!4 = !{i32 1, !\"amdhsa_code_object_version\", i32 %u}\n!2 = !DIFile(filename: \"",
+		l->target->code_object * 100);
+	write_quoted(l->m->name ? l->m->name : "module.ptx", out);
+	fprintf(out, "\", directory: \".\")\n");
+	for (uint32_t k = 0; k < c->n; k++)
+		fprintf(out,
+			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, unit: !1, "
+			"spFlags: DISPFlagDefinition | DISPFlagOptimized)\n",
+			METADATA_FIRST_FUNCTION + k, l->m->funcs[c->order[k]]->name,
+			l->m->funcs[c->order[k]]->line);
+}
+
+static void write_functions(struct lower *l, const struct callees *c, FILE *out)
+{
+	for (uint32_t k = 0; k < c->n && !l->refused; k++) {
+		l->f = l->m->funcs[c->order[k]];
+		l->subprogram = METADATA_FIRST_FUNCTION + k;
+		lower_function(l, out);
+	}
+}
+
+static int write_module(struct lower *l, const struct callees *c)
+{
+	char *code = NULL;
+	size_t bytes = 0;
+	FILE *functions = open_memstream(&code, &bytes);
+	FILE *out = functions ? open_memstream(&l->out->text, &l->out->bytes) : NULL;
+	bool failed = !out;
+
+	if (out) {
+		write_functions(l, c, functions);
+		fflush(functions);
+		fprintf(out, "target datalayout = \"%s\"\ntarget triple = \"amdgcn-amd-amdhsa\"\n\n", layout);
+		write_shared(l, out);
+		fprintf(out, "\n%s", code);
+		write_attributes(l, out);
+		write_metadata(l, c, out);
+		failed = ferror(functions) || ferror(out);
+		failed |= fclose(out) != 0;
+	}
+	if (functions)
+		failed |= fclose(functions) != 0;
+	free(code);
+	return failed ? diag_set(l->d, CUTRACE_ENOMEM, l->kernel->name, "out of memory") : 0;
+}
+
+static int say_refused(struct lower *l)
+{
+	char where[200];
+
+	snprintf(where, sizeof(where), "%s:%u", l->m->name ? l->m->name : "", l->out->line);
+	diag_set(l->d, CUTRACE_ENOTSUP, where, "kernel %s can't be compiled for %s: %s%s%s", l->kernel->name,
+		 l->target->name, l->out->op, l->out->op[0] ? ": " : "", l->out->reason);
+	return CUTRACE_ENOTSUP;
+}
+
+static int lower_built(struct lower *l)
+{
+	struct callees c = {.order = calloc(l->m->nfuncs, sizeof(*c.order)),
+			    .visit = calloc(l->m->nfuncs, 1)};
+	int rc;
+
+	if (!c.order || !c.visit)
+		rc = diag_set(l->d, CUTRACE_ENOMEM, l->kernel->name, "out of memory");
+	else if (check_kernel(l) && collect(l, &c, l->kernel, 0))
+		rc = write_module(l, &c);
+	else
+		rc = 0;
+	free(c.order);
+	free(c.visit);
+	return !rc && l->refused ? say_refused(l) : rc;
+}
+
+int lower_kernel(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
+		 struct lowered *out, struct diag *d)
+{
+	struct lower l = {.m = m, .kernel = kernel, .target = target, .out = out, .d = d};
+	int rc = ptx_func_build(m, kernel);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		if (d)
+			*d = kernel->error;
+		return rc;
+	}
+	if (!kernel->is_entry)
+		return diag_set(d, CUTRACE_EINVAL, m->name ? m->name : "", "%s is no kernel", kernel->name);
+	out->variables_offset = (kernel->param_bytes + 7) & ~7u;
+	l.flushes = kernel_flushes(&l);
+	rc = lower_built(&l);
+	if (rc) {
+		free(out->text);
+		out->text = NULL;
+	}
+	return rc;
+}
+
+void lowered_free(struct lowered *l)
+{
+	free(l->text);
+	free(l->variables);
+	memset(l, 0, sizeof(*l));
+}

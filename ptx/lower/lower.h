@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ptx/lower: one kernel of a module, with the functions that it calls, as LLVM IR for AMD GPUs. The IR is text of LLVM
+ * 19: this folder needs no LLVM, what it makes can be read and compared, and scopes of synchronisation, which the C
+ * interface of that version lacks, are a word like others.
+ *
+ * What isn't lowered is refused, by instruction and reason; a kernel is lowered whole or not at all.
+ *
+ * The contract with who launches it:
+ *
+ * - The kernarg segment begins with PTX's parameter block, byte for byte. Behind it, at `variables_offset`, stands for
+ *   each variable of the module that the kernel names the address of its storage, in the order of `variables`;
+ *   `kernarg_bytes` is the size of both. LLVM puts the hidden arguments of its code object version behind them.
+ * - Static shared memory is at LDS address 0 and counts in the code object's group segment; dynamic shared memory
+ *   follows.
+ * - A CUDA warp is 32 adjacent lanes: a wave, or half of one on targets with wave64. The lanes of a wave are adjacent
+ *   threads of the block in the order x, y, z, as the hardware dispatches them.
+ * - Lanes that diverge meet again at the branch's post-dominator; those that do not meet a *.sync instruction together
+ *   with the others don't wait for them. Waiting for another lane of the same warp is not possible (spin locks within
+ *   a warp are refused where they can be recognised).
+ *
+ * Depends on ptx/ir.h, ptx/analysis.h and base/.
+ */
+#ifndef CUTRACE_PTX_LOWER_H
+#define CUTRACE_PTX_LOWER_H
+
+#include "ptx/ir.h"
+
+struct lower_target {
+	const char *name;      /* "gfx1100" */
+	unsigned wave;         /* lanes of a wave: 32 or 64 */
+	unsigned code_object;  /* version: 5, or 6 for generic targets */
+	uint32_t shared_bytes; /* LDS that a block may have */
+};
+/* NULL: not known. */
+const struct lower_target *lower_target_find(const char *name);
+/* The k-th target, NULL behind the last. */
+const struct lower_target *lower_target_at(unsigned k);
+
+struct lowered {
+	char *text; /* the LLVM module */
+	size_t bytes;
+	uint32_t nvariables;
+	uint32_t *variables; /* indices in module->symbols */
+	uint32_t variables_offset, kernarg_bytes;
+	/* The first thing that wasn't lowered, when lower_kernel answers CUTRACE_ENOTSUP. */
+	uint32_t line; /* of the PTX text, 0 = the kernel as a whole */
+	char op[64];   /* "wgmma.mma_async" */
+	char reason[160];
+};
+/* 0; CUTRACE_ENOTSUP: *out says what and why, *d also as "file:line"; CUTRACE_ENOMEM; or why the kernel couldn't be built. */
+int lower_kernel(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
+		 struct lowered *out, struct diag *d);
+void lowered_free(struct lowered *l);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mov, with packing and unpacking, and addresses between state spaces: PTX ISA 9.7.9.2, .3, .19, .20. Addresses of
+ * global memory, constants and kernel parameters are generic ones as they are; those of shared and local memory are
+ * offsets of 32 bits, in registers of 64.
+ */
+#include "ptx/lower/writer.h"
+
+static bool unpack(struct lower *l, unsigned bits)
+{
+	const struct ptx_inst *i = l->i;
+	struct ir v = read_bits(l, &i->src[0], bits);
+	unsigned part = bits / i->ndst;
+
+	for (unsigned k = 0; k < i->ndst; k++) {
+		struct ir p = k ? ir_op(l, "lshr i%u %s, %u", bits, v.s, k * part) : v;
+		write_bits(l, &i->dst[k], ir_resize(l, p, bits, part, false), part, false);
+	}
+	return true;
+}
+
+static bool pack(struct lower *l, unsigned bits)
+{
+	const struct ptx_inst *i = l->i;
+	unsigned part = bits / i->nsrc;
+	struct ir v = ir_text("0");
+
+	for (unsigned k = 0; k < i->nsrc; k++) {
+		struct ir p = ir_resize(l, read_bits(l, &i->src[k], part), part, bits, false);
+		p = ir_op(l, "shl i%u %s, %u", bits, p.s, k * part);
+		v = ir_op(l, "or i%u %s, %s", bits, v.s, p.s);
+	}
+	write_bits(l, &i->dst[0], v, bits, false);
+	return true;
+}
+
+static bool lower_mov(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	unsigned bits = ptx_type_bits(i->type);
+
+	if (i->ndst > 1)
+		return unpack(l, bits);
+	if (i->nsrc > 1)
+		return pack(l, bits);
+	write_bits(l, &i->dst[0], read_bits(l, &i->src[0], bits), bits, false);
+	return true;
+}
+
+/* LLVM's number of a space whose addresses differ from generic ones; 0: they don't. */
+static unsigned offset_space(const struct lower *l)
+{
+	switch (l->i->space) {
+	case PTX_SPACE_SHARED: return 3;
+	case PTX_SPACE_LOCAL: return 5;
+	case PTX_SPACE_PARAM: return l->f->is_entry ? 0 : 5;
+	default: return 0;
+	}
+}
+
+static bool lower_cvta(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	unsigned as = offset_space(l);
+
+	if (ptx_type_bits(i->type) != 64)
+		return refuse(l, "addresses of 32 bits");
+	if (i->space == PTX_SPACE_SHARED_CLUSTER)
+		return refuse(l, "shared memory of a cluster");
+	struct ir v = read_bits(l, &i->src[0], 64);
+	if (as && i->flags & PTX_F_TO) {
+		v = ir_op(l, "inttoptr i64 %s to ptr", v.s);
+		v = ir_op(l, "addrspacecast ptr %s to ptr addrspace(%u)", v.s, as);
+		v = ir_op(l, "ptrtoint ptr addrspace(%u) %s to i32", as, v.s);
+		v = ir_resize(l, v, 32, 64, false);
+	} else if (as) {
+		v = ir_op(l, "inttoptr i32 %s to ptr addrspace(%u)", ir_resize(l, v, 64, 32, false).s, as);
+		v = ir_op(l, "addrspacecast ptr addrspace(%u) %s to ptr", as, v.s);
+		v = ir_op(l, "ptrtoint ptr %s to i64", v.s);
+	}
+	write_bits(l, &i->dst[0], v, 64, false);
+	return true;
+}
+
+static struct ir is_in(struct lower *l, struct ir p, const char *what)
+{
+	return ir_op(l, "call i1 @llvm.amdgcn.is.%s(ptr %s)", what, p.s);
+}
+
+static bool lower_isspacep(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	struct ir p = ir_op(l, "inttoptr i64 %s to ptr", read_bits(l, &i->src[0], 64).s), r;
+
+	if (i->space == PTX_SPACE_SHARED) {
+		r = is_in(l, p, "shared");
+	} else if (i->space == PTX_SPACE_LOCAL) {
+		r = is_in(l, p, "private");
+	} else if (i->space == PTX_SPACE_GLOBAL) {
+		r = ir_op(l, "or i1 %s, %s", is_in(l, p, "shared").s, is_in(l, p, "private").s);
+		r = ir_op(l, "xor i1 %s, 1", r.s);
+	} else {
+		return refuse(l, "isspacep of this space");
+	}
+	write_bits(l, &i->dst[0], r, 1, false);
+	return true;
+}
+
+bool lower_move(struct lower *l)
+{
+	switch (l->i->op) {
+	case PTX_OP_MOV: return lower_mov(l);
+	case PTX_OP_CVTA: return lower_cvta(l);
+	case PTX_OP_ISSPACEP: return lower_isspacep(l);
+	default: return false;
+	}
+}

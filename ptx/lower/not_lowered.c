@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why an operation isn't lowered, where it isn't for its form. Operations of one kind lie together in ptx/ops.def.
+ */
+#include "ptx/lower/writer.h"
+
+static const struct {
+	uint16_t first, last;
+	const char *reason;
+} reasons[] = {
+	{PTX_OP_FNS, PTX_OP_FNS, "finding the n-th set bit"},
+	{PTX_OP_DP4A, PTX_OP_DP2A, "dot products of bytes"},
+	{PTX_OP_TANH, PTX_OP_TANH, "hyperbolic tangent"},
+	{PTX_OP_ST_ASYNC, PTX_OP_ST_BULK, "asynchronous stores"},
+	{PTX_OP_MULTIMEM_LD_REDUCE, PTX_OP_MULTIMEM_CP_REDUCE_ASYNC_BULK, "multicast memory"},
+	{PTX_OP_DISCARD, PTX_OP_CREATEPOLICY_CVT, "cache policies"},
+	{PTX_OP_CVT_PACK, PTX_OP_CVT_PACK, "packing conversions"},
+	{PTX_OP_MAPA, PTX_OP_GETCTARANK, "clusters"},
+	{PTX_OP_CP_ASYNC, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE, "asynchronous copies"},
+	{PTX_OP_TENSORMAP_REPLACE, PTX_OP_TENSORMAP_REPLACE, "tensor maps"},
+	{PTX_OP_TEX, PTX_OP_SUQ, "textures and surfaces"},
+	{PTX_OP_BARRIER_CLUSTER_ARRIVE, PTX_OP_BARRIER_CLUSTER_WAIT, "clusters"},
+	{PTX_OP_MEMBAR_PROXY, PTX_OP_MEMBAR_PROXY, "memory proxies"},
+	{PTX_OP_FENCE_PROXY, PTX_OP_FENCE_PROXY, "memory proxies"},
+	{PTX_OP_RED_ASYNC, PTX_OP_RED_ASYNC, "asynchronous reductions"},
+	{PTX_OP_GRIDDEPCONTROL, PTX_OP_GRIDDEPCONTROL, "dependent launches"},
+	{PTX_OP_MBARRIER_INIT, PTX_OP_MBARRIER_PENDING_COUNT, "barriers in memory"},
+	{PTX_OP_TENSORMAP_CP_FENCEPROXY, PTX_OP_TENSORMAP_CP_FENCEPROXY, "tensor maps"},
+	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
+	{PTX_OP_WMMA_LOAD, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations"},
+	{PTX_OP_TCGEN05_ALLOC, PTX_OP_TCGEN05_COMMIT, "tensor cores of the fifth generation"},
+	{PTX_OP_STACKSAVE, PTX_OP_ALLOCA, "the stack as a resource"},
+	{PTX_OP_VADD, PTX_OP_BRKPT - 1, "video instructions"},
+	{PTX_OP_BRKPT, PTX_OP_BRKPT, "breakpoints"},
+	{PTX_OP_SETMAXNREG, PTX_OP_SETMAXNREG, "moving registers between warps"},
+};
+
+const char *not_lowered_reason(const struct ptx_inst *i)
+{
+	for (size_t k = 0; k < sizeof(reasons) / sizeof(reasons[0]); k++)
+		if (i->op >= reasons[k].first && i->op <= reasons[k].last)
+			return reasons[k].reason;
+	return NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The writer that all files of ptx/lower share: where the text goes, operands as text, and the entry of each family of
+ * operations. A family returns true when it has lowered the instruction, false when it isn't its own or it refused.
+ */
+#ifndef CUTRACE_PTX_LOWER_WRITER_H
+#define CUTRACE_PTX_LOWER_WRITER_H
+
+#include <stdio.h>
+
+#include "ptx/lower/lower.h"
+
+/* An operand of LLVM IR without its type: "%t12", "42". */
+struct ir {
+	char s[64];
+};
+
+struct lower {
+	struct ptx_module *m;
+	struct ptx_func *kernel, *f; /* f: the one being written */
+	const struct lower_target *target;
+	struct lowered *out;
+	struct diag *d;
+	const struct ptx_inst *i; /* being lowered */
+	FILE *head, *body;        /* of f: its allocas, its blocks */
+	unsigned next;            /* number of the next temporary or label */
+	unsigned subprogram;      /* metadata node of f */
+	bool flushes;             /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
+	bool uses_static_shared, uses_dynamic_shared;
+	bool refused;
+};
+
+/* writer.c */
+void ir_line(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct ir ir_op(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct ir ir_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+struct ir ir_int(uint64_t v, unsigned bits);
+void ir_label(struct lower *l, unsigned label);
+struct ir ir_resize(struct lower *l, struct ir v, unsigned from, unsigned to, bool is_signed);
+bool refuse(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* false */
+
+/* types.c: the view that an operation has of a register. */
+const char *ir_type(enum ptx_type t);   /* "i32", "float", "<2 x half>"; NULL: not lowered */
+const char *ir_suffix(enum ptx_type t); /* of intrinsics: "i32", "f32", "v2f16" */
+
+/* operand.c */
+struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits);
+struct ir read_typed(struct lower *l, const struct ptx_operand *o, enum ptx_type t); /* as ir_type(t) */
+void write_bits(struct lower *l, const struct ptx_operand *o, struct ir v, unsigned bits, bool is_signed);
+void write_typed(struct lower *l, const struct ptx_operand *o, struct ir v, enum ptx_type t);
+/* "ptr addrspace(1) %t5" of an address operand plus `more` bytes; *as = the address space. */
+struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, int64_t more,
+		       unsigned *as);
+struct ir read_sreg(struct lower *l, enum ptx_sreg r, unsigned bits); /* special_register.c */
+struct ir wave_lane(struct lower *l);                                 /* 0 up to the wave's size */
+struct ir warp_lane(struct lower *l);
+
+const char *ir_scope(enum ptx_scope s); /* memory.c: "syncscope(\"agent\") " */
+
+/* float_mode.c: subnormals and saturation of f32, f64. */
+struct ir flush(struct lower *l, struct ir v, enum ptx_type t);
+struct ir saturate(struct lower *l, struct ir v, enum ptx_type t);
+bool kernel_flushes(const struct lower *l);
+/* The instruction's source as its type, subnormals flushed when it says so. */
+struct ir read_float(struct lower *l, const struct ptx_operand *o, enum ptx_type t);
+
+/* rules.c: operations that are a row of text. */
+struct rule {
+	uint16_t op;
+	uint64_t types;        /* bits 1 << enum ptx_type */
+	uint32_t need, refuse; /* flags that must, that must not be there */
+	const char *src;       /* a letter per source; see rules.c */
+	char dst;
+	const char *text;
+};
+bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
+
+bool lower_integer(struct lower *l);
+bool lower_bit_field(struct lower *l);
+bool lower_logic(struct lower *l);
+bool lower_carry(struct lower *l);
+bool lower_float(struct lower *l);
+bool lower_approximation(struct lower *l);
+bool lower_compare(struct lower *l);
+bool lower_convert(struct lower *l);
+bool lower_move(struct lower *l);
+bool lower_memory(struct lower *l);
+bool lower_atomic(struct lower *l);
+bool lower_sync(struct lower *l);
+bool lower_warp(struct lower *l);
+bool lower_call(struct lower *l);
+const char *not_lowered_reason(const struct ptx_inst *i); /* not_lowered.c */
+/* checks.c: what has to hold for the kernel as a whole. */
+bool check_kernel(struct lower *l);
+bool check_function(struct lower *l);
+/* function.c */
+void lower_function(struct lower *l, FILE *module);
+
+#define BIT(t) (1ull << PTX_##t)
+
+#endif

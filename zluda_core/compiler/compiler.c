@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zluda_core/compiler/compiler.h"
+
+#include <elf.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct job {
+	const char *name;
+	struct diag *d;
+	LLVMContextRef context;
+	LLVMModuleRef module;
+	LLVMTargetMachineRef machine;
+	bool failed; /* LLVM reported an error; *d has it */
+};
+
+void compiler_init(void)
+{
+	LLVMInitializeAMDGPUTargetInfo();
+	LLVMInitializeAMDGPUTarget();
+	LLVMInitializeAMDGPUTargetMC();
+	LLVMInitializeAMDGPUAsmPrinter();
+}
+
+/* Takes the message, which is LLVM's. */
+static int llvm_error(struct job *j, int code, const char *what, char *message)
+{
+	diag_set(j->d, code, j->name, "LLVM: %s%s", what, message ? message : "");
+	LLVMDisposeMessage(message);
+	return code;
+}
+
+/* Code generation reports what it can't do here, and goes on. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ctx)
+{
+	struct job *j = ctx;
+
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+		return;
+	llvm_error(j, CUTRACE_ENOTSUP, "", LLVMGetDiagInfoDescription(info));
+	j->failed = true;
+}
+
+static int read_module(struct job *j, const struct lowered *l)
+{
+	char *message = NULL;
+	LLVMMemoryBufferRef text = LLVMCreateMemoryBufferWithMemoryRange(l->text, l->bytes, j->name, 1);
+
+	j->context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(j->context, on_diagnostic, j);
+	if (LLVMParseIRInContext(j->context, text, &j->module, &message))
+		return llvm_error(j, CUTRACE_EFORMAT, "can't read the IR: ", message);
+	if (LLVMVerifyModule(j->module, LLVMReturnStatusAction, &message))
+		return llvm_error(j, CUTRACE_EFORMAT, "the IR isn't valid: ", message);
+	LLVMDisposeMessage(message);
+	return 0;
+}
+
+static int open_machine(struct job *j, const struct lower_target *target)
+{
+	char *message = NULL;
+	LLVMTargetRef t;
+
+	if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &t, &message))
+		return llvm_error(j, CUTRACE_ENOTSUP, "", message);
+	j->machine = LLVMCreateTargetMachine(t, "amdgcn-amd-amdhsa", target->name, "",
+					     LLVMCodeGenLevelAggressive, LLVMRelocPIC, LLVMCodeModelDefault);
+	return j->machine ? 0
+			  : diag_set(j->d, CUTRACE_ENOTSUP, j->name, "LLVM has no target %s", target->name);
+}
+
+static int optimize(struct job *j)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef error = LLVMRunPasses(j->module, "default<O3>", j->machine, options);
+
+	LLVMDisposePassBuilderOptions(options);
+	if (!error)
+		return 0;
+	char *message = LLVMGetErrorMessage(error);
+	diag_set(j->d, CUTRACE_EFORMAT, j->name, "LLVM: %s", message);
+	LLVMDisposeErrorMessage(message);
+	return CUTRACE_EFORMAT;
+}
+
+static char *copy_buffer(LLVMMemoryBufferRef b, size_t *bytes)
+{
+	*bytes = LLVMGetBufferSize(b);
+	char *p = malloc(*bytes + 1);
+
+	if (p) {
+		memcpy(p, LLVMGetBufferStart(b), *bytes);
+		p[*bytes] = 0;
+	}
+	LLVMDisposeMemoryBuffer(b);
+	return p;
+}
+
+/* Emitting changes the module: each kind of file has its own copy. */
+static int emit(struct job *j, LLVMCodeGenFileType type, char **out, size_t *bytes)
+{
+	LLVMModuleRef copy = LLVMCloneModule(j->module);
+	LLVMMemoryBufferRef buffer = NULL;
+	char *message = NULL;
+	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, copy, type, &message, &buffer);
+
+	LLVMDisposeModule(copy);
+	if (failed)
+		return llvm_error(j, CUTRACE_EFORMAT, "", message);
+	*out = copy_buffer(buffer, bytes);
+	if (!*out)
+		return diag_set(j->d, CUTRACE_ENOMEM, j->name, "out of memory");
+	return j->failed ? CUTRACE_ENOTSUP : 0;
+}
+
+static int keep_optimized(struct job *j, struct compiled *out)
+{
+	char *text = LLVMPrintModuleToString(j->module);
+
+	out->optimized = strdup(text);
+	out->optimized_bytes = strlen(text);
+	LLVMDisposeMessage(text);
+	return out->optimized ? 0 : diag_set(j->d, CUTRACE_ENOMEM, j->name, "out of memory");
+}
+
+/* The number behind the key in the assembly's metadata or comments; 0 without it. */
+static unsigned number_of(const char *assembly, const char *key)
+{
+	const char *at = strstr(assembly, key);
+
+	return at ? (unsigned)strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+static void read_stats(const char *assembly, struct compile_stats *s)
+{
+	s->vgprs = number_of(assembly, ".vgpr_count:");
+	s->agprs = number_of(assembly, ".agpr_count:");
+	s->sgprs = number_of(assembly, ".sgpr_count:");
+	s->shared_bytes = number_of(assembly, ".group_segment_fixed_size:");
+	s->scratch_bytes = number_of(assembly, ".private_segment_fixed_size:");
+	s->spilled_vgprs = number_of(assembly, ".vgpr_spill_count:");
+	s->spilled_sgprs = number_of(assembly, ".sgpr_spill_count:");
+	s->kernarg_bytes = number_of(assembly, ".kernarg_segment_size:");
+}
+
+/* The sizes of executable sections of an object file that LLVM made. */
+static unsigned code_size(const struct compiled *c)
+{
+	Elf64_Ehdr file;
+	Elf64_Shdr section;
+	unsigned bytes = 0;
+
+	memcpy(&file, c->object, sizeof(file));
+	for (unsigned k = 0; k < file.e_shnum; k++) {
+		memcpy(&section, c->object + file.e_shoff + k * sizeof(section), sizeof(section));
+		if (section.sh_flags & SHF_EXECINSTR)
+			bytes += (unsigned)section.sh_size;
+	}
+	return bytes;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compile(struct job *j, const struct lowered *l, const struct lower_target *target, unsigned wanted,
+		   struct compiled *out)
+{
+	double start = now();
+	int rc = read_module(j, l);
+
+	if (!rc)
+		rc = open_machine(j, target);
+	if (!rc)
+		rc = optimize(j);
+	if (!rc)
+		rc = emit(j, LLVMObjectFile, &out->object, &out->object_bytes);
+	out->stats.seconds = now() - start;
+	if (!rc && wanted & COMPILE_OPTIMIZED)
+		rc = keep_optimized(j, out);
+	if (!rc && wanted & COMPILE_ASSEMBLY)
+		rc = emit(j, LLVMAssemblyFile, &out->assembly, &out->assembly_bytes);
+	if (!rc && out->assembly)
+		read_stats(out->assembly, &out->stats);
+	if (!rc)
+		out->stats.code_bytes = code_size(out);
+	return rc;
+}
+
+static void close_job(struct job *j)
+{
+	if (j->machine)
+		LLVMDisposeTargetMachine(j->machine);
+	if (j->module)
+		LLVMDisposeModule(j->module);
+	if (j->context)
+		LLVMContextDispose(j->context);
+}
+
+int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,
+		 unsigned wanted, struct compiled *out, struct diag *d)
+{
+	struct job j = {.name = name, .d = d};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = compile(&j, l, target, wanted, out);
+	close_job(&j);
+	if (rc)
+		compiled_free(out);
+	return rc;
+}
+
+int compiler_verify(const struct lowered *l, const char *name, struct diag *d)
+{
+	struct job j = {.name = name, .d = d};
+	int rc = read_module(&j, l);
+
+	close_job(&j);
+	return rc;
+}
+
+void compiled_free(struct compiled *c)
+{
+	free(c->object);
+	free(c->optimized);
+	free(c->assembly);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compiler: LLVM IR of a kernel (ptx/lower) to an AMD code object, by LLVM 19's C interface. The only folder that knows
+ * LLVM. LLVM ends the process on some errors: whoever links this is a process of its own.
+ *
+ * Depends on ptx/lower/lower.h, base/, LLVM; linking runs ld.lld.
+ */
+#ifndef CUTRACE_COMPILER_H
+#define CUTRACE_COMPILER_H
+
+#include "ptx/lower/lower.h"
+
+/* What the assembly says about the kernel. */
+struct compile_stats {
+	unsigned vgprs, agprs, sgprs, shared_bytes, scratch_bytes, spilled_vgprs, spilled_sgprs,
+		kernarg_bytes, code_bytes;
+	double seconds; /* from IR text to object */
+};
+
+struct compiled {
+	char *object, *optimized, *assembly; /* relocatable ELF; IR after -O3; text */
+	size_t object_bytes, optimized_bytes, assembly_bytes;
+	struct compile_stats stats;
+};
+
+enum { COMPILE_ASSEMBLY = 1, COMPILE_OPTIMIZED = 2 }; /* what else is wanted, besides the object */
+
+void compiler_init(void);
+/* 0, or CUTRACE_E* with LLVM's own words in *d. `name` is for messages. */
+int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,
+		 unsigned wanted, struct compiled *out, struct diag *d);
+/* Only reads and verifies the IR; for tests. */
+int compiler_verify(const struct lowered *l, const char *name, struct diag *d);
+void compiled_free(struct compiled *c);
+
+/* link.c: an object file to a code object, which can be loaded. */
+int compiler_link(const char *object_path, const char *code_object_path, struct diag *d);
+
+#endif
