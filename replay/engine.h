@@ -424,7 +424,7 @@ int session_run(struct session *s);
 int injection_check(struct session *s);
 void injection_note(struct session *s);
 
-/* report.c: from the result database, to stdout. Returns an enum replay_exit. */
+/* report*.c: from the result database, to stdout. Returns an enum replay_exit. */
 int report_status(struct sqlite3 *db);
 int64_t report_tolerated(struct sqlite3 *db); /* results that differ within the limits */
 void report_text(struct sqlite3 *db, FILE *out, bool verbose);

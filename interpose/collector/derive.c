@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * derive: what calls mean for the trace's tables of contexts, streams, allocations, modules, kernels and
- * launches. One table says which call does what with which argument; the functions below are its verbs.
+ * launches. One table says which call does what with which argument; its verbs are the functions below and
+ * those of derive_modules.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/gen/api_ids.h"
-#include "interpose/collector/internal.h"
-
-struct rule {
-	uint16_t id;
-	void (*run)(struct collector *c, struct event *e);
-	bool at_enter; /* the effect may be visible to others as soon as the call began: destruction */
-	int8_t handle; /* out slot of what is made, or parameter of what is destroyed */
-	int8_t a, b;   /* further parameters or slots, by verb */
-	const char *kind;
-	int8_t text; /* string parameter to keep, or -1 */
-};
+#include "interpose/collector/derive.h"
 
 static const struct rule *rules_by_id[API_ID_COUNT];
 
 /* ---- verbs: memory ------------------------------------------------------------ */
 
-static void add_allocation(struct collector *c, struct event *e, uint64_t base, uint64_t bytes, uint64_t host)
+void derive_allocation(struct collector *c, struct event *e, uint64_t base, uint64_t bytes, uint64_t host)
 {
 	const struct rule *r = e->rule;
 	struct trace_allocation row = {.process = e->process->row.id,
@@ -51,29 +42,29 @@ static void allocate(struct collector *c, struct event *e)
 {
 	const struct rule *r = e->rule;
 
-	add_allocation(c, e, e->outs[r->handle], e->args[r->a], 0);
+	derive_allocation(c, e, e->outs[r->handle], e->args[r->a], 0);
 }
 
 static void allocate_pitched(struct collector *c, struct event *e)
 {
-	add_allocation(c, e, e->outs[0], e->outs[1] * e->args[3], 0);
+	derive_allocation(c, e, e->outs[0], e->outs[1] * e->args[3], 0);
 }
 
 static void allocate_host(struct collector *c, struct event *e)
 {
 	const struct rule *r = e->rule;
 
-	add_allocation(c, e, e->outs[r->handle], e->args[r->a], e->outs[r->handle]);
+	derive_allocation(c, e, e->outs[r->handle], e->args[r->a], e->outs[r->handle]);
 }
 
 static void register_host(struct collector *c, struct event *e)
 {
-	add_allocation(c, e, e->args[0], e->args[1], e->args[0]);
+	derive_allocation(c, e, e->args[0], e->args[1], e->args[0]);
 }
 
 static void map_memory(struct collector *c, struct event *e)
 {
-	add_allocation(c, e, e->args[0], e->args[1], 0);
+	derive_allocation(c, e, e->args[0], e->args[1], 0);
 }
 
 struct ending {
@@ -173,15 +164,13 @@ static void end_stream_of(void *ctx, uint64_t handle, struct version *v)
 		stream_ended(x->c, x->e, handle, v);
 }
 
-static void end_module_of(struct collector *c, struct event *e, struct version *v);
-
 static void end_module_in(void *ctx, uint64_t handle, struct version *v)
 {
 	struct context_ending *x = ctx;
 
 	(void)handle;
 	if (v->context == x->context)
-		end_module_of(x->c, x->e, v);
+		derive_end_module(x->c, x->e, v);
 }
 
 static void end_allocation_in(void *ctx, uint64_t handle, struct version *v)
@@ -253,207 +242,6 @@ static void driver_version(struct collector *c, struct event *e)
 	c->driver_version_known = true;
 }
 
-/* ---- verbs: modules and kernels ------------------------------------------------------- */
-
-static struct module *new_module(struct collector *c, struct event *e, uint64_t handle, bool is_library,
-				 struct module *parent)
-{
-	struct trace_module row = {.process = e->process->row.id,
-				   .handle = handle,
-				   .is_library = is_library,
-				   .parent = parent ? parent->row : 0,
-				   .created = e->seq};
-	struct version *v = object_add(&e->process->objects, OBJECT_MODULE, handle, e->key);
-	struct module *m = calloc(1, sizeof(*m));
-
-	if (!v || !m) {
-		free(m);
-		return NULL;
-	}
-	m->is_library = is_library;
-	m->parent = parent;
-	m->image = image_hold(e->image);
-	if (m->image) {
-		image_choose(c, m->image, e->process->cc);
-		row.image = image_buffer(m->image);
-	}
-	if (c->w)
-		trace_writer_module(c->w, &row);
-	m->row = v->row = row.id;
-	v->context = is_library ? 0 : e->context;
-	v->object = m;
-	return m;
-}
-
-static void load_module(struct collector *c, struct event *e)
-{
-	const struct rule *r = e->rule;
-
-	new_module(c, e, e->outs[r->handle], r->b != 0, NULL);
-}
-
-static struct module *module_at(struct process *p, uint64_t handle, uint64_t key)
-{
-	struct version *v = object_at(&p->objects, OBJECT_MODULE, handle, key);
-
-	return v ? v->object : NULL;
-}
-
-/* The module that a library has in the current context. */
-static void library_module(struct collector *c, struct event *e)
-{
-	struct module *library = module_at(e->process, e->args[1], e->key);
-
-	if (library && !module_at(e->process, e->outs[0], e->key))
-		new_module(c, e, e->outs[0], false, library);
-}
-
-/* ---- the end of modules: nothing may point to them or their kernels afterwards */
-
-struct unloading {
-	struct collector *c;
-	uint64_t seq; /* of the call; 0: the process has ended */
-	const struct module *module;
-};
-
-static bool is_kernel_of(void *ctx, void *object)
-{
-	const struct unloading *x = ctx;
-
-	return ((const struct kernel *)object)->owner == x->module;
-}
-
-static void end_module(const struct unloading *x, uint64_t row_id)
-{
-	struct trace_module row = {.id = row_id, .destroyed = x->seq};
-
-	if (x->c->w && row_id && x->seq)
-		trace_writer_module(x->c->w, &row);
-}
-
-/* Frees the modules that a library had in contexts: they have no kernels of their own. */
-static bool is_module_of(void *ctx, void *object)
-{
-	const struct unloading *x = ctx;
-	struct module *m = object;
-
-	if (m->parent != x->module)
-		return false;
-	end_module(x, m->row);
-	module_free(x->c, m);
-	return true;
-}
-
-static void end_module_of(struct collector *c, struct event *e, struct version *v)
-{
-	struct object_map *map = &e->process->objects;
-	struct module *m = v->object;
-	struct unloading x = {c, e->seq, m};
-
-	v->destroyed = e->key;
-	v->object = NULL;
-	end_module(&x, v->row);
-	if (!m)
-		return;
-	object_clear(map, OBJECT_KERNEL, e->key, is_kernel_of, &x);
-	object_clear(map, OBJECT_MODULE, e->key, is_module_of, &x);
-	module_free(c, m);
-}
-
-static void unload(struct collector *c, struct event *e)
-{
-	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[0], e->key);
-
-	if (v)
-		end_module_of(c, e, v);
-}
-
-static bool free_module(void *ctx, void *object)
-{
-	struct unloading *x = ctx;
-
-	module_free(x->c, object);
-	return true;
-}
-
-void derive_forget(struct collector *c, struct process *p)
-{
-	struct unloading x = {.c = c};
-
-	object_clear(&p->objects, OBJECT_MODULE, 0, free_module, &x);
-	object_map_free(&p->objects);
-	p->forgotten = true;
-}
-
-/* A variable of a module counts from when the program asks for it, once. Not every program asks for its size.
- */
-static void find_global(struct collector *c, struct event *e)
-{
-	struct version *v = object_at(&e->process->objects, OBJECT_MODULE, e->args[2], e->key);
-	struct module *m = v ? v->object : NULL;
-	uint64_t bytes = e->outs[1];
-
-	if (!bytes && m && e->text)
-		bytes = module_variable_bytes(m, e->text);
-	e->context = v ? v->context : 0;
-	if (!object_at(&e->process->objects, OBJECT_ALLOCATION, e->outs[0], e->key))
-		add_allocation(c, e, e->outs[0], bytes, 0);
-}
-
-static void bind_kernel(struct collector *c, struct event *e, uint64_t handle, struct kernel *k)
-{
-	struct version *v = object_at(&e->process->objects, OBJECT_KERNEL, handle, e->key);
-
-	if (!k || (v && v->object == k))
-		return;
-	v = object_add(&e->process->objects, OBJECT_KERNEL, handle, e->key);
-	if (!v)
-		return;
-	v->object = k;
-	if (c->w)
-		trace_writer_kernel_handle(c->w, e->process->row.id, handle, k->row.id, e->seq);
-}
-
-static void get_kernel(struct collector *c, struct event *e)
-{
-	struct module *m = module_at(e->process, e->args[1], e->key);
-
-	if (m && e->text)
-		bind_kernel(c, e, e->outs[0], module_kernel(c, m, e->text));
-}
-
-struct kernel *derive_kernel(struct process *p, uint64_t handle, uint64_t key)
-{
-	struct version *v = object_at(&p->objects, OBJECT_KERNEL, handle, key);
-
-	return v ? v->object : NULL;
-}
-
-static void kernel_function(struct collector *c, struct event *e)
-{
-	bind_kernel(c, e, e->outs[0], derive_kernel(e->process, e->args[1], e->key));
-}
-
-/* What the driver said of a handle that is launched for the first time; most are known by then. */
-static void said_kernel(struct collector *c, struct event *e)
-{
-	struct module *m = module_at(e->process, e->args[1], e->key);
-
-	if (m && !derive_kernel(e->process, e->args[0], e->key))
-		bind_kernel(c, e, e->args[0], module_kernel(c, m, e->text));
-}
-
-void derive_kernel_name(struct collector *c, struct process *p, uint64_t seq, const struct ring_kernel *k,
-			const char *name)
-{
-	struct event e = {.key = 2 * seq, .seq = seq, .process = p, .run = said_kernel, .text = strdup(name)};
-
-	e.args[0] = k->function;
-	e.args[1] = k->module;
-	if (!e.text || !event_add(c, &e))
-		free(e.text);
-}
-
 /* ---- verbs: launches ---------------------------------------------------------------------- */
 
 static void launch(struct collector *c, struct event *e)
@@ -481,9 +269,9 @@ static const struct rule rules[] = {
 	{F(cuMemHostAlloc), allocate_host, false, 0, 1, 0, "host", -1},
 	{F(cuMemHostRegister_v2), register_host, false, 0, 0, 0, "registered", -1},
 	{F(cuMemMap), map_memory, false, 0, 0, 0, "vmm", -1},
-	{F(cuModuleGetGlobal_v2), find_global, false, 0, 0, 0, "global", 3},
-	{F(cuLibraryGetGlobal), find_global, false, 0, 0, 0, "global", 3},
-	{F(cuLibraryGetManaged), find_global, false, 0, 0, 0, "managed", 3},
+	{F(cuModuleGetGlobal_v2), derive_find_global, false, 0, 0, 0, "global", 3},
+	{F(cuLibraryGetGlobal), derive_find_global, false, 0, 0, 0, "global", 3},
+	{F(cuLibraryGetManaged), derive_find_global, false, 0, 0, 0, "managed", 3},
 	{F(cuMemFree_v2), free_memory, true, 0, 0, 0, NULL, -1},
 	{F(cuMemFreeAsync), free_memory, true, 0, 0, 0, NULL, -1},
 	{F(cuMemFreeAsync_ptsz), free_memory, true, 0, 0, 0, NULL, -1},
@@ -513,22 +301,22 @@ static const struct rule rules[] = {
 	{F(cuDriverGetVersion), driver_version, false, 0, 0, 0, NULL, -1},
 
 	/* b: library */
-	{F(cuModuleLoad), load_module, false, 0, 0, 0, NULL, -1},
-	{F(cuModuleLoadData), load_module, false, 0, 0, 0, NULL, -1},
-	{F(cuModuleLoadDataEx), load_module, false, 0, 0, 0, NULL, -1},
-	{F(cuModuleLoadFatBinary), load_module, false, 0, 0, 0, NULL, -1},
-	{F(cuLibraryLoadData), load_module, false, 0, 0, 1, NULL, -1},
-	{F(cuLibraryLoadFromFile), load_module, false, 0, 0, 1, NULL, -1},
-	{F(cuLibraryGetModule), library_module, false, 0, 0, 0, NULL, -1},
-	{F(cuModuleUnload), unload, true, 0, 0, 0, NULL, -1},
-	{F(cuLibraryUnload), unload, true, 0, 0, 0, NULL, -1},
-	{F(cuModuleGetFunction), get_kernel, false, 0, 0, 0, NULL, 2},
-	{F(cuLibraryGetKernel), get_kernel, false, 0, 0, 0, NULL, 2},
-	{F(cuKernelGetFunction), kernel_function, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoad), derive_load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadData), derive_load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadDataEx), derive_load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleLoadFatBinary), derive_load_module, false, 0, 0, 0, NULL, -1},
+	{F(cuLibraryLoadData), derive_load_module, false, 0, 0, 1, NULL, -1},
+	{F(cuLibraryLoadFromFile), derive_load_module, false, 0, 0, 1, NULL, -1},
+	{F(cuLibraryGetModule), derive_library_module, false, 0, 0, 0, NULL, -1},
+	{F(cuModuleUnload), derive_unload, true, 0, 0, 0, NULL, -1},
+	{F(cuLibraryUnload), derive_unload, true, 0, 0, 0, NULL, -1},
+	{F(cuModuleGetFunction), derive_get_kernel, false, 0, 0, 0, NULL, 2},
+	{F(cuLibraryGetKernel), derive_get_kernel, false, 0, 0, 0, NULL, 2},
+	{F(cuKernelGetFunction), derive_kernel_function, false, 0, 0, 0, NULL, -1},
 };
 
 /* Slots of the runtime's private table that load modules; recorded by generic thunks. */
-static const struct rule load_by_slot = {0, load_module, false, 0, 0, 0, NULL, -1};
+static const struct rule load_by_slot = {0, derive_load_module, false, 0, 0, 0, NULL, -1};
 static const struct rule launch_rule = {0, launch, true, 0, 0, 0, NULL, -1};
 
 void derive_init(void)
@@ -568,7 +356,7 @@ void derive_exit(struct collector *c, struct ring *r, struct open_call *o)
 			  .context = o->context};
 
 	/* Code that went to the driver for other ends (linking), or was refused. */
-	if (o->image && (!rule || rule->run != load_module || o->row.result != 0))
+	if (o->image && (!rule || rule->run != derive_load_module || o->row.result != 0))
 		image_choose(c, o->image, r->process->cc);
 	if (!rule || o->row.result != 0)
 		return;

@@ -3,7 +3,8 @@
  * What the collector's files share.
  *   collector.c  the loop       clients.c  sockets and processes   session.c  shared page, time
  *   drain.c      ring -> calls  payloads.c pieces -> buffers       events.c   things to derive, in order
- *   derive.c     tables of what calls mean   objects.c  handles over time    images.c  code -> kernels
+ *   derive.c     tables of what calls mean (derive_modules.c: of those about modules and kernels)
+ *   objects.c    handles over time           images.c   code -> kernels
  */
 #ifndef CUTRACE_COLLECTOR_INTERNAL_H
 #define CUTRACE_COLLECTOR_INTERNAL_H
