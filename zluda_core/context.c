@@ -295,8 +295,10 @@ CUresult cuCtxDestroy_v2(CUcontext handle)
 {
 	struct thread_state *t = thread_state();
 	struct context *ctx;
-	CUresult r;
+	CUresult r = core_check();
 
+	if (r)
+		return r;
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = context_resolve(handle, &ctx);
@@ -346,8 +348,10 @@ CUresult cuCtxDetach(CUcontext handle)
 CUresult cuCtxPushCurrent_v2(CUcontext handle)
 {
 	struct context *ctx;
-	CUresult r;
+	CUresult r = core_check();
 
+	if (r)
+		return r;
 	if (!handle)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	r = context_resolve(handle, &ctx);

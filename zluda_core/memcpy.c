@@ -288,8 +288,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr d, CUcontext dctx, CUdeviceptr s, CUconte
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
 			       CUmemcpyAttributes *attrs, size_t *attr_idxs, size_t nattrs, CUstream q)
 {
-	CUresult r = CUDA_SUCCESS;
+	CUresult r = core_check();
 
+	if (r)
+		return r;
 	if (!dsts || !srcs || !sizes || !count || !attrs || !attr_idxs || !nattrs || nattrs > count ||
 	    attr_idxs[0])
 		return CUDA_ERROR_INVALID_VALUE;

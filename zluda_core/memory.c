@@ -454,9 +454,13 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t bytes, CUmemLocation loca
 
 CUresult cuMemAdvise(CUdeviceptr ptr, size_t bytes, CUmem_advise advice, CUdevice device)
 {
+	CUresult r = core_check();
+
+	(void)device;
+	if (r)
+		return r;
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
 		return CUDA_ERROR_INVALID_VALUE;
-	(void)device;
 	return check_managed(ptr, bytes);
 }
 

@@ -198,8 +198,10 @@ CUresult cuMemRangeGetAttribute(void *data, size_t bytes, CUmem_range_attribute 
 CUresult cuMemRangeGetAttributes(void **data, size_t *bytes, CUmem_range_attribute *attributes, size_t n,
 				 CUdeviceptr ptr, size_t count)
 {
-	CUresult r = n && data && bytes && attributes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	CUresult r = core_check();
 
+	if (!r && (!n || !data || !bytes || !attributes))
+		r = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !r; i++)
 		r = cuMemRangeGetAttribute(data[i], bytes[i], attributes[i], ptr, count);
 	return r;

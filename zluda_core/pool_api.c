@@ -211,6 +211,10 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 
 static CUresult location_device(const CUmemLocation *location, CUmemAllocationType type, CUdevice *dev)
 {
+	CUresult r = core_check();
+
+	if (r)
+		return r;
 	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)

@@ -34,10 +34,13 @@ static int works(void)
 static int refused(void)
 {
 	CUdeviceptr p;
+	CUcontext ctx;
 	CUgraph graph;
 	int n;
 
 	return cuDeviceGetCount(&n) != CUDA_ERROR_NOT_INITIALIZED ||
+	       cuCtxGetCurrent(&ctx) != CUDA_ERROR_NOT_INITIALIZED ||
+	       cuCtxPushCurrent(NULL) != CUDA_ERROR_NOT_INITIALIZED ||
 	       cuMemAlloc(&p, 4) != CUDA_ERROR_NOT_INITIALIZED ||
 	       cuCtxSynchronize() != CUDA_ERROR_NOT_INITIALIZED || cuInit(0) != CUDA_ERROR_NOT_INITIALIZED ||
 	       cuGraphCreate(&graph, 0) != CUDA_ERROR_NOT_INITIALIZED;

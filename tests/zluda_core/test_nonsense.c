@@ -7,6 +7,7 @@
 #include "core_test.h"
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -101,6 +102,59 @@ static void zeroed_memory(void **state)
 	call_all(true, false);
 }
 
+/* What needs no device works in the child of a process that had initialised CUDA, too. Everything else has one answer
+ * there, whatever its arguments are worth. */
+static bool works_after_fork(const char *name)
+{
+	static const char *const these[] = {"cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString",
+					    "cuGetExportTable"};
+
+	for (size_t i = 0; i < sizeof(these) / sizeof(these[0]); i++)
+		if (!strcmp(name, these[i]))
+			return true;
+	return !strncmp(name, "cuGetProcAddress", 16);
+}
+
+static bool child_is_refused(void)
+{
+	uint64_t a[MAX_ARGS];
+	bool ok = true;
+
+	for (unsigned i = 0; i < api_nfuncs; i++) {
+		const struct api_func *f = &api_funcs[i];
+		any_function *fn = (any_function *)dlsym(RTLD_DEFAULT, f->name);
+		CUresult r;
+
+		if (!is_plain(f) || !fn || works_after_fork(f->name))
+			continue;
+		arguments(f, true, false, a);
+		r = (CUresult)fn(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
+				 a[12], a[13]);
+		if (r == CUDA_ERROR_NOT_INITIALIZED)
+			continue;
+		printf("after fork, %s returns %d\n", f->name, (int)r);
+		ok = false;
+	}
+	return ok;
+}
+
+static void forked_child(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		alarm(60);
+		status = child_is_refused() ? 0 : 1;
+		fflush(stdout);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int start(void **state)
 {
 	CUcontext ctx;
@@ -115,7 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(null_everywhere),
 					   cmocka_unit_test(handles_that_are_none),
-					   cmocka_unit_test(zeroed_memory)};
+					   cmocka_unit_test(zeroed_memory), cmocka_unit_test(forked_child)};
 
 	return cmocka_run_group_tests(tests, start, NULL);
 }
