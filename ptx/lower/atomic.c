@@ -57,10 +57,10 @@ bool lower_atomic(struct lower *l)
 	type = ir_type(i->type);
 	if (!type || i->vec > 1 || ptx_type_bits(i->type) > 64 || (!op && i->sub != PTX_SUB_CAS) ||
 	    (ptx_type_is_float(i->type) && i->sub != PTX_SUB_ADD) || i->type == PTX_F16)
-		return refuse(l, "this arithmetic on .%s%s", ptx_type_name(i->type),
-			      i->vec > 1 ? " vectors" : "");
+		return lower_refuse(l, "this arithmetic on .%s%s", ptx_type_name(i->type),
+				    i->vec > 1 ? " vectors" : "");
 	if (i->space == PTX_SPACE_SHARED_CLUSTER)
-		return refuse(l, "shared memory of a cluster");
+		return lower_refuse(l, "shared memory of a cluster");
 	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as), r;
 	if (i->sub == PTX_SUB_CAS)
 		r = compare_and_swap(l, p, type);

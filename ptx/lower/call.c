@@ -74,13 +74,13 @@ bool lower_call(struct lower *l)
 	if (i->op != PTX_OP_CALL)
 		return false;
 	if (i->target == PTX_NONE)
-		return refuse(l, "an indirect call");
+		return lower_refuse(l, "an indirect call");
 	const struct ptx_func *f = l->m->funcs[i->target];
 	if (f->is_decl)
-		return refuse(l, "a call of %s, which has no body here", f->name);
+		return lower_refuse(l, "a call of %s, which has no body here", f->name);
 	if (f->is_entry || i->nsrc != f->nparams || i->ndst != f->nrets ||
 	    !registers_fit(f->params, f->nparams, i->src) || !registers_fit(f->rets, f->nrets, i->dst))
-		return refuse(l, "a call of %s with parameters of this kind", f->name);
+		return lower_refuse(l, "a call of %s with parameters of this kind", f->name);
 	unsigned params = new_block(l, f->param_bytes), results = new_block(l, f->ret_bytes);
 	for (uint32_t k = 0; k < f->nparams; k++)
 		pass_argument(l, &i->src[k], &f->params[k], params);

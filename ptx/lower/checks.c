@@ -15,14 +15,15 @@ bool check_kernel(struct lower *l)
 
 	l->i = NULL;
 	if (l->m->address_size != 64)
-		return refuse(l, "addresses of 32 bits");
+		return lower_refuse(l, "addresses of 32 bits");
 	if (f->calls_indirect)
-		return refuse(l, "it calls functions by address");
+		return lower_refuse(l, "it calls functions by address");
 	if (f->cluster[0] > 1 || f->cluster[1] > 1 || f->cluster[2] > 1)
-		return refuse(l, "clusters of several blocks");
+		return lower_refuse(l, "clusters of several blocks");
 	if (f->shared_bytes > l->target->shared_bytes)
-		return refuse(l, "%llu bytes of shared memory; a block of %s has %u",
-			      (unsigned long long)f->shared_bytes, l->target->name, l->target->shared_bytes);
+		return lower_refuse(l, "%llu bytes of shared memory; a block of %s has %u",
+				    (unsigned long long)f->shared_bytes, l->target->name,
+				    l->target->shared_bytes);
 	return true;
 }
 
@@ -55,7 +56,7 @@ static bool in_loop(struct lower *l, uint32_t b)
 	uint32_t *stack = malloc((f->nblocks + 1) * sizeof(*stack)), n = 0;
 
 	if (!seen || !stack) {
-		refuse(l, "out of memory");
+		lower_refuse(l, "out of memory");
 		goto out;
 	}
 	stack[n++] = b;
@@ -100,14 +101,15 @@ static bool check_barriers(struct lower *l)
 	if (!has_barrier(f))
 		return true;
 	if (ptx_uniformity_find(f, l->m, &u))
-		return refuse(l, "out of memory");
+		return lower_refuse(l, "out of memory");
 	for (uint32_t b = 0; b < f->nblocks; b++)
 		for (uint32_t k = f->blocks[b].first; k < f->blocks[b].first + f->blocks[b].ninsts; k++) {
 			l->i = &f->insts[k];
 			if ((l->i->op == PTX_OP_BAR || l->i->op == PTX_OP_BARRIER) &&
 			    !barrier_allowed(l, &u, b))
-				refuse(l, "a barrier where the threads of a wave of %u may have diverged",
-				       l->target->wave);
+				lower_refuse(l,
+					     "a barrier where the threads of a wave of %u may have diverged",
+					     l->target->wave);
 		}
 	ptx_uniformity_free(&u);
 	return !l->refused;
@@ -121,7 +123,8 @@ static bool check_locks(struct lower *l)
 		for (uint32_t k = f->blocks[b].first; k < f->blocks[b].first + f->blocks[b].ninsts; k++) {
 			l->i = &f->insts[k];
 			if (takes_lock(f, l->i) && in_loop(l, b))
-				return refuse(l, "a spin lock: lanes of one wave don't wait for each other");
+				return lower_refuse(
+					l, "a spin lock: lanes of one wave don't wait for each other");
 		}
 	return true;
 }

@@ -26,7 +26,7 @@ static struct ir compared(struct lower *l, enum ptx_type t)
 						: conditions[i->cmp].u;
 
 	if (!c || !ir_type(t) || ir_type(t)[0] == '<' || (i->flags & PTX_F_FTZ && t != PTX_F32)) {
-		refuse(l, "this comparison of .%s", ptx_type_name(t));
+		lower_refuse(l, "this comparison of .%s", ptx_type_name(t));
 		return ir_text("0");
 	}
 	struct ir a = is_float ? read_float(l, &i->src[0], t) : read_typed(l, &i->src[0], t);
@@ -71,7 +71,7 @@ static bool lower_set(struct lower *l)
 	if (i->type == PTX_F32)
 		write_typed(l, &i->dst[0], ir_op(l, "select i1 %s, float 1.0, float 0.0", p.s), PTX_F32);
 	else if (ptx_type_is_float(i->type) || ir_type(i->type)[0] != 'i')
-		return refuse(l, "a result of type .%s", ptx_type_name(i->type));
+		return lower_refuse(l, "a result of type .%s", ptx_type_name(i->type));
 	else
 		write_typed(l, &i->dst[0], ir_op(l, "sext i1 %s to %s", p.s, ir_type(i->type)), i->type);
 	return true;

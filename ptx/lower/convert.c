@@ -67,7 +67,7 @@ static bool float_to_integer(struct lower *l, enum ptx_type to, enum ptx_type fr
 	unsigned bits = ptx_type_bits(to);
 
 	if (from == PTX_F64 && bits < 32)
-		return refuse(l, "f64 to an integer of less than 32 bits");
+		return lower_refuse(l, "f64 to an integer of less than 32 bits");
 	struct ir v = read_float(l, &i->src[0], from);
 	struct ir nan = ir_op(l, "fcmp uno %s %s, 0.0", ir_type(from), v.s);
 	v = round_to_integer(l, v, from);
@@ -95,7 +95,7 @@ static bool integer_to_float(struct lower *l, enum ptx_type to, enum ptx_type fr
 	struct ir v = read_typed(l, &l->i->src[0], from);
 
 	if (l->i->rnd != PTX_RN && l->i->rnd != PTX_RND_NONE)
-		return refuse(l, "rounding other than to nearest even");
+		return lower_refuse(l, "rounding other than to nearest even");
 	v = ir_op(l, "%s %s %s to %s", ptx_type_is_signed(from) ? "sitofp" : "uitofp", ir_type(from), v.s,
 		  ir_type(to));
 	return finish_float(l, v, to);
@@ -107,7 +107,7 @@ static bool float_to_float(struct lower *l, enum ptx_type to, enum ptx_type from
 	unsigned have = ptx_type_bits(from), want = ptx_type_bits(to);
 
 	if (i->rnd == PTX_RZ || i->rnd == PTX_RM || i->rnd == PTX_RP || i->rnd == PTX_RNA || i->rnd == PTX_RS)
-		return refuse(l, "rounding other than to nearest even");
+		return lower_refuse(l, "rounding other than to nearest even");
 	struct ir v = read_float(l, &i->src[0], from);
 	v = round_to_integer(l, v, from);
 	if (have != want)
@@ -125,7 +125,7 @@ bool lower_convert(struct lower *l)
 		return false;
 	if (i->nsrc != 1 || (!is_integer(to) && !is_plain_float(to)) ||
 	    (!is_integer(from) && !is_plain_float(from)) || i->flags & (PTX_F_RELU | PTX_F_SATFINITE))
-		return refuse(l, "conversion of .%s to .%s", ptx_type_name(from), ptx_type_name(to));
+		return lower_refuse(l, "conversion of .%s to .%s", ptx_type_name(from), ptx_type_name(to));
 	if (is_integer(to))
 		return is_integer(from) ? integer_to_integer(l, to, from) : float_to_integer(l, to, from);
 	return is_integer(from) ? integer_to_float(l, to, from) : float_to_float(l, to, from);

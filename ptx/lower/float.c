@@ -64,15 +64,15 @@ bool lower_float(struct lower *l)
 	if (!ptx_type_is_float(i->type))
 		return false;
 	if (i->rnd != PTX_RND_NONE && i->rnd != PTX_RN)
-		return i->op == PTX_OP_CVT ? false : refuse(l, "rounding other than to nearest even");
+		return i->op == PTX_OP_CVT ? false : lower_refuse(l, "rounding other than to nearest even");
 	if (i->type2 && i->type2 != i->type &&
 	    (i->op == PTX_OP_ADD || i->op == PTX_OP_SUB || i->op == PTX_OP_FMA))
-		return refuse(l, "operands of two types");
+		return lower_refuse(l, "operands of two types");
 	if (i->flags & PTX_F_FTZ && i->type != PTX_F32)
 		return i->op == PTX_OP_CVT || i->op == PTX_OP_SET
 			       ? false
-			       : refuse(l, ".ftz of .%s", ptx_type_name(i->type));
+			       : lower_refuse(l, ".ftz of .%s", ptx_type_name(i->type));
 	if (i->flags & PTX_F_SAT && (i->type == PTX_F16X2))
-		return refuse(l, ".sat of .f16x2");
+		return lower_refuse(l, ".sat of .f16x2");
 	return lower_by_rule(l, rules, sizeof(rules) / sizeof(rules[0]));
 }

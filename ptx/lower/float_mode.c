@@ -37,7 +37,7 @@ bool kernel_flushes(const struct lower *l)
 struct ir flush(struct lower *l, struct ir v, enum ptx_type t)
 {
 	if (t != PTX_F32) {
-		refuse(l, ".ftz of a type other than .f32");
+		lower_refuse(l, ".ftz of a type other than .f32");
 		return v;
 	}
 	struct ir bits = ir_op(l, "bitcast float %s to i32", v.s);

@@ -17,17 +17,17 @@ static void lower_instruction(struct lower *l)
 	const char *reason = not_lowered_reason(l->i);
 
 	if (reason) {
-		refuse(l, "%s", reason);
+		lower_refuse(l, "%s", reason);
 		return;
 	}
 	if (l->i->type && !ir_type(l->i->type) && l->i->op != PTX_OP_CVT) {
-		refuse(l, "operands of type .%s", ptx_type_name(l->i->type));
+		lower_refuse(l, "operands of type .%s", ptx_type_name(l->i->type));
 		return;
 	}
 	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && !l->refused; k++)
 		if (families[k](l))
 			return;
-	refuse(l, "this form of it");
+	lower_refuse(l, "this form of it");
 }
 
 static struct ir guard_of(struct lower *l)
@@ -74,12 +74,12 @@ static void lower_return(struct lower *l, const struct ptx_block *b)
 	unsigned leave = l->next++;
 
 	if (l->i->op == PTX_OP_EXIT && !l->f->is_entry)
-		refuse(l, "in a function that is called");
+		lower_refuse(l, "in a function that is called");
 	if (l->i->guarded && b->nsuccs == 1) {
 		ir_line(l, "br i1 %s, label %%l%u, label %%b%u", guard_of(l).s, leave, b->succs[0]);
 		ir_label(l, leave);
 	} else if (l->i->guarded) {
-		refuse(l, "a guard on the last instruction");
+		lower_refuse(l, "a guard on the last instruction");
 	}
 	return_from(l);
 }
@@ -89,7 +89,7 @@ static void lower_branch_table(struct lower *l, const struct ptx_block *b)
 	const struct ptx_list *t = &l->f->lists[l->i->table];
 
 	if (l->i->guarded || !t->n) {
-		refuse(l, "a guarded or empty table of branches");
+		lower_refuse(l, "a guarded or empty table of branches");
 		return;
 	}
 	struct ir at = read_bits(l, &l->i->src[0], 32);
@@ -187,7 +187,7 @@ void lower_function(struct lower *l, FILE *module)
 	l->head = open_memstream(&head, &head_bytes);
 	l->body = open_memstream(&body, &body_bytes);
 	if (!l->head || !l->body) {
-		refuse(l, "out of memory");
+		lower_refuse(l, "out of memory");
 	} else if (check_function(l)) {
 		l->i = NULL;
 		write_frame(l);
@@ -195,9 +195,9 @@ void lower_function(struct lower *l, FILE *module)
 			lower_block(l, k);
 	}
 	if (l->head && fclose(l->head))
-		refuse(l, "out of memory");
+		lower_refuse(l, "out of memory");
 	if (l->body && fclose(l->body))
-		refuse(l, "out of memory");
+		lower_refuse(l, "out of memory");
 	l->i = NULL;
 	if (!l->refused) {
 		l->out->kernarg_bytes = l->out->variables_offset + 8 * l->out->nvariables;

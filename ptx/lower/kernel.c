@@ -31,7 +31,7 @@ static bool collect(struct lower *l, struct callees *c, struct ptx_func *f, unsi
 		return true;
 	l->i = NULL;
 	if (c->visit[f->index] == ON_THE_WAY || depth > 1000)
-		return refuse(l, "%s is recursive", f->name);
+		return lower_refuse(l, "%s is recursive", f->name);
 	c->visit[f->index] = ON_THE_WAY;
 	for (uint32_t k = 0; k < f->ninsts; k++) {
 		const struct ptx_inst *i = &f->insts[k];
@@ -94,13 +94,14 @@ static void write_metadata(const struct lower *l, const struct callees *c, FILE 
 		"isOptimized: true, "
 		"runtimeVersion: 0, emissionKind: LineTablesOnly)\n"
 		"!3 = !{i32 2, !\"Debug Info Version\", i32 3}\n"
+		"!5 = !DISubroutineType(types: !0)\n"
 		"!4 = !{i32 1, !\"amdhsa_code_object_version\", i32 %u}\n!2 = !DIFile(filename: \"",
 		l->target->code_object * 100);
 	write_quoted(l->m->name ? l->m->name : "module.ptx", out);
 	fprintf(out, "\", directory: \".\")\n");
 	for (uint32_t k = 0; k < c->n; k++)
 		fprintf(out,
-			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, unit: !1, "
+			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, type: !5, unit: !1, "
 			"spFlags: DISPFlagDefinition | DISPFlagOptimized)\n",
 			METADATA_FIRST_FUNCTION + k, l->m->funcs[c->order[k]]->name,
 			l->m->funcs[c->order[k]]->line);

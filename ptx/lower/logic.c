@@ -97,7 +97,7 @@ static bool lower_prmt(struct lower *l)
 	const struct ptx_inst *i = l->i;
 
 	if (i->sub)
-		return refuse(l, "a mode of prmt other than the generic one");
+		return lower_refuse(l, "a mode of prmt other than the generic one");
 	struct ir a = read_bits(l, &i->src[0], 64), b = read_bits(l, &i->src[1], 64);
 	a = ir_op(l, "and i64 %s, 4294967295", a.s);
 	b = ir_op(l, "shl i64 %s, 32", b.s);

@@ -35,17 +35,17 @@ static bool describe(struct lower *l, struct access *a)
 	a->head = "";
 	a->order = ", ";
 	if (a->bits < 8)
-		return refuse(l, "memory of type .%s", ptx_type_name(i->type));
+		return lower_refuse(l, "memory of type .%s", ptx_type_name(i->type));
 	switch (i->sem) {
 	case PTX_SEM_NONE:
 	case PTX_WEAK: return true;
 	case PTX_VOLATILE:
 	case PTX_MMIO: a->head = "volatile "; return true;
-	case PTX_ACQ_REL: return refuse(l, "this ordering");
+	case PTX_ACQ_REL: return lower_refuse(l, "this ordering");
 	default: break;
 	}
 	if (a->bits == 128)
-		return refuse(l, "an atomic access of 128 bits");
+		return lower_refuse(l, "an atomic access of 128 bits");
 	a->head = "atomic ";
 	snprintf(a->order_text, sizeof(a->order_text), " %s%s, ", ir_scope(i->scope), orders[i->sem]);
 	a->order = a->order_text;
@@ -95,7 +95,7 @@ static bool lower_load(struct lower *l)
 	if (!describe(l, &a))
 		return false;
 	if (n > 8)
-		return refuse(l, "a vector of %u elements", n);
+		return lower_refuse(l, "a vector of %u elements", n);
 	return together(l, &a) ? load_vector(l, &a, n) : load_elements(l, &a, n);
 }
 
@@ -136,7 +136,7 @@ static bool lower_store(struct lower *l)
 		return false;
 	if (i->space == PTX_SPACE_CONST ||
 	    (i->space == PTX_SPACE_PARAM && l->f->is_entry && i->src[0].kind != PTX_OPND_SYMBOL))
-		return refuse(l, "a store to memory that can't be written");
+		return lower_refuse(l, "a store to memory that can't be written");
 	return together(l, &a) ? store_vector(l, &a, n) : store_elements(l, &a, n);
 }
 
@@ -154,6 +154,6 @@ bool lower_memory(struct lower *l)
 	default: return false;
 	}
 	if (i->space == PTX_SPACE_SHARED_CLUSTER)
-		return refuse(l, "shared memory of a cluster");
+		return lower_refuse(l, "shared memory of a cluster");
 	return i->op == PTX_OP_ST ? lower_store(l) : lower_load(l);
 }

@@ -64,9 +64,9 @@ static bool lower_cvta(struct lower *l)
 	unsigned as = offset_space(l);
 
 	if (ptx_type_bits(i->type) != 64)
-		return refuse(l, "addresses of 32 bits");
+		return lower_refuse(l, "addresses of 32 bits");
 	if (i->space == PTX_SPACE_SHARED_CLUSTER)
-		return refuse(l, "shared memory of a cluster");
+		return lower_refuse(l, "shared memory of a cluster");
 	struct ir v = read_bits(l, &i->src[0], 64);
 	if (as && i->flags & PTX_F_TO) {
 		v = ir_op(l, "inttoptr i64 %s to ptr", v.s);
@@ -100,7 +100,7 @@ static bool lower_isspacep(struct lower *l)
 		r = ir_op(l, "or i1 %s, %s", is_in(l, p, "shared").s, is_in(l, p, "private").s);
 		r = ir_op(l, "xor i1 %s, 1", r.s);
 	} else {
-		return refuse(l, "isspacep of this space");
+		return lower_refuse(l, "isspacep of this space");
 	}
 	write_bits(l, &i->dst[0], r, 1, false);
 	return true;

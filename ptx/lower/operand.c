@@ -32,7 +32,7 @@ static uint32_t variable_place(struct lower *l, uint32_t symbol)
 			return k;
 	uint32_t *grown = realloc(out->variables, (out->nvariables + 1) * sizeof(*grown));
 	if (!grown) {
-		refuse(l, "out of memory");
+		lower_refuse(l, "out of memory");
 		return 0;
 	}
 	out->variables = grown;
@@ -52,7 +52,7 @@ static struct ir shared_pointer(struct lower *l, uint32_t symbol, int64_t offset
 			return ir_op(l, "getelementptr i8, ptr addrspace(3) @shared.static, i32 %d",
 				     (int)(offset + (int64_t)l->kernel->shared[k].offset));
 		}
-	refuse(l, "shared variable %s has no place in the kernel's block", l->m->symbols[symbol]->name);
+	lower_refuse(l, "shared variable %s has no place in the kernel's block", l->m->symbols[symbol]->name);
 	return ir_text("null");
 }
 
@@ -67,7 +67,7 @@ static struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset
 	case PTX_SPACE_PARAM:
 		*as = AS_PRIVATE;
 		if (s->owner == PTX_NONE)
-			refuse(l, "%s is local memory at module scope", s->name);
+			lower_refuse(l, "%s is local memory at module scope", s->name);
 		return ir_op(l, "getelementptr i8, ptr addrspace(5) %%sym%u, i32 %d", symbol, (int)offset);
 	case PTX_SPACE_GLOBAL:
 	case PTX_SPACE_CONST:
@@ -78,7 +78,7 @@ static struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset
 		return ir_op(l, "getelementptr i8, ptr addrspace(%u) %s, i64 %lld", *as, at.s,
 			     (long long)offset);
 	default:
-		refuse(l, "the address of %s (texture, sampler or surface)", s->name);
+		lower_refuse(l, "the address of %s (texture, sampler or surface)", s->name);
 		*as = AS_FLAT;
 		return ir_text("null");
 	}
@@ -117,7 +117,7 @@ struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits)
 	case PTX_OPND_SREG: return read_sreg(l, o->index, bits);
 	case PTX_OPND_SYMBOL: p = symbol_pointer(l, o->index, (int64_t)o->imm, &as); break;
 	case PTX_OPND_PARAM: p = param_pointer(l, o, &as); break;
-	default: refuse(l, "the address of a function"); return ir_text("0");
+	default: lower_refuse(l, "the address of a function"); return ir_text("0");
 	}
 	return pointer_bits(l, p, as, bits);
 }
@@ -161,7 +161,7 @@ static unsigned space_number(struct lower *l, enum ptx_space s)
 	case PTX_SPACE_SHARED: return AS_LDS;
 	case PTX_SPACE_LOCAL: return AS_PRIVATE;
 	case PTX_SPACE_PARAM: return l->f->is_entry ? AS_CONSTANT : AS_PRIVATE;
-	default: refuse(l, "this state space"); return AS_FLAT;
+	default: lower_refuse(l, "this state space"); return AS_FLAT;
 	}
 }
 

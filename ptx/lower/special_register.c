@@ -109,7 +109,7 @@ static struct ir register_value(struct lower *l, enum ptx_sreg r)
 	case PTX_SREG_NWARPID: return warp_count(l);
 	case PTX_SREG_LANEMASK_EQ ... PTX_SREG_LANEMASK_GT: return lane_mask(l, r);
 	case PTX_SREG_CLOCK ... PTX_SREG_CLOCK64: return clock_now(l, r);
-	default: refuse(l, "special register %s", ptx_sreg_name(r)); return ir_text("0");
+	default: lower_refuse(l, "special register %s", ptx_sreg_name(r)); return ir_text("0");
 	}
 }
 

@@ -20,7 +20,7 @@ static bool lower_fence(struct lower *l)
 	}
 	if (strstr(i->mods, "mbarrier_init") || strstr(i->mods, "restrict") || !i->sem || i->sem > PTX_SC ||
 	    !orders[i->sem])
-		return refuse(l, "this kind of fence");
+		return lower_refuse(l, "this kind of fence");
 	ir_line(l, "fence %s%s", ir_scope(i->scope), orders[i->sem]);
 	return true;
 }
@@ -31,11 +31,11 @@ static bool lower_barrier(struct lower *l)
 	const struct ptx_inst *i = l->i;
 
 	if (i->sub != PTX_SUB_SYNC || i->ndst)
-		return refuse(l, "a barrier that reduces or only arrives");
+		return lower_refuse(l, "a barrier that reduces or only arrives");
 	if (i->nsrc > 1)
-		return refuse(l, "a barrier for some of the block's threads");
+		return lower_refuse(l, "a barrier for some of the block's threads");
 	if (i->nsrc && i->src[0].kind != PTX_OPND_IMM)
-		return refuse(l, "a barrier with a number that isn't constant");
+		return lower_refuse(l, "a barrier with a number that isn't constant");
 	ir_line(l, "fence syncscope(\"workgroup\") release");
 	ir_line(l, "call void @llvm.amdgcn.s.barrier()");
 	ir_line(l, "fence syncscope(\"workgroup\") acquire");

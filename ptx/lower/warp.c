@@ -126,7 +126,7 @@ static bool lower_redux(struct lower *l)
 	struct reduction r;
 
 	if (ptx_type_bits(i->type) != 32 || ptx_type_is_float(i->type) || !reduction_of(i, &r))
-		return refuse(l, "redux of .%s", ptx_type_name(i->type));
+		return lower_refuse(l, "redux of .%s", ptx_type_name(i->type));
 	struct ir m = members(l, &i->src[1]), a = read_bits(l, &i->src[0], 32), sum = ir_int(r.identity, 32);
 	for (unsigned k = 0; k < 32; k++) {
 		struct ir v = value_of_lane(l, a, ir_int(k, 32));

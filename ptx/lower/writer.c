@@ -67,7 +67,7 @@ struct ir ir_resize(struct lower *l, struct ir v, unsigned from, unsigned to, bo
 }
 
 /* The first reason is kept. */
-bool refuse(struct lower *l, const char *fmt, ...)
+bool lower_refuse(struct lower *l, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -37,7 +37,7 @@ struct ir ir_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct ir ir_int(uint64_t v, unsigned bits);
 void ir_label(struct lower *l, unsigned label);
 struct ir ir_resize(struct lower *l, struct ir v, unsigned from, unsigned to, bool is_signed);
-bool refuse(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* false */
+bool lower_refuse(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* false */
 
 /* types.c: the view that an operation has of a register. */
 const char *ir_type(enum ptx_type t);   /* "i32", "float", "<2 x half>"; NULL: not lowered */

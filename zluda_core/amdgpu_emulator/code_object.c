@@ -289,7 +289,7 @@ void amdgpu_object_close(struct amdgpu_object *o)
 {
 	if (!o)
 		return;
-	program_free(o);
+	amdgpu_program_free(o);
 	for (unsigned i = 0; i < o->nkernels; i++) {
 		free(o->kernels[i].name);
 		free(o->kernels[i].args);

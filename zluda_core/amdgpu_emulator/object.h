@@ -39,6 +39,6 @@ int metadata_read(struct amdgpu_object *o, const uint8_t *note, size_t bytes, st
 /* The kernel called `symbol` ("k.kd"), or NULL. */
 struct amdgpu_kernel *object_kernel_of(struct amdgpu_object *o, const char *symbol, size_t bytes);
 /* Frees the instructions. */
-void program_free(struct amdgpu_object *o);
+void amdgpu_program_free(struct amdgpu_object *o);
 
 #endif

@@ -41,7 +41,7 @@ static void parse_tokens(struct insn *in, struct line *line, char *s)
 	for (char *t; (t = next_token(&s));) {
 		if (parse_modifier(in, line, t))
 			continue;
-		if (line->count == OPERANDS_MAX || !parse_operand(&line->operands[line->count++], t)) {
+		if (line->count == OPERANDS_MAX || !amdgpu_parse_operand(&line->operands[line->count++], t)) {
 			line->bad = true;
 			return;
 		}

@@ -24,7 +24,7 @@ struct line {
 };
 
 /* Both change the text; false when it is none. */
-bool parse_operand(struct operand *o, char *s);
+bool amdgpu_parse_operand(struct operand *o, char *s);
 bool parse_modifier(struct insn *in, struct line *line, const char *t);
 
 #endif

@@ -183,7 +183,7 @@ static char *take_modifiers(struct operand *o, char *s)
 	return s;
 }
 
-bool parse_operand(struct operand *o, char *s)
+bool amdgpu_parse_operand(struct operand *o, char *s)
 {
 	memset(o, 0, sizeof *o);
 	o->sel = SEL_DWORD;

@@ -39,7 +39,7 @@ size_t amdgpu_object_unknown(const struct amdgpu_object *o, const char **texts, 
 	return n;
 }
 
-void program_free(struct amdgpu_object *o)
+void amdgpu_program_free(struct amdgpu_object *o)
 {
 	for (size_t i = 0; o->insns && i < o->nslots; i++)
 		insn_free(o->insns[i]);
