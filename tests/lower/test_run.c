@@ -6,9 +6,8 @@
 #include "tests/ptx/fixture.h"
 
 #include <math.h>
-#include <unistd.h>
 
-#include "tests/amdgpu_emulator/device_memory.h"
+#include "load.h"
 #include "zluda_core/compiler/compiler.h"
 
 enum { BLOCK = 96, BLOCKS = 2, THREADS = BLOCK * BLOCKS };
@@ -342,38 +341,6 @@ static struct ptx_module *make_module(void)
 	return m;
 }
 
-static void write_object(const struct compiled *c, char *path)
-{
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	assert_true(write(fd, c->object, c->object_bytes) == (ssize_t)c->object_bytes);
-	close(fd);
-}
-
-/* Compiles and links; the code object is loaded. */
-static struct amdgpu_object *make_code_object(struct device_memory *memory, struct lowered *l)
-{
-	char object[] = "/tmp/cutrace-lower-XXXXXX", code[sizeof(object) + 4];
-	struct ptx_module *m = make_module();
-	const struct lower_target *t = lower_target_find(target_name);
-	struct diag d = DIAG_INIT;
-	struct compiled c;
-
-	if (lower_kernel(m, ptx_func_find(m, "k"), t, l, &d) || compiler_run(l, "k", t, 0, &c, &d))
-		fail_msg("%s: %s", d.where, d.what);
-	write_object(&c, object);
-	snprintf(code, sizeof(code), "%s.co", object);
-	assert_int_equal(compiler_link(object, code, &d), 0);
-	struct amdgpu_object *o = device_load_file(memory, code);
-	assert_non_null(o);
-	unlink(object);
-	unlink(code);
-	compiled_free(&c);
-	ptx_module_free(m);
-	return o;
-}
-
 static void make_inputs(void)
 {
 	static const uint32_t edges[] = {0,          1,          31,         32,         0x7fffffff,
@@ -436,7 +403,8 @@ static void every_row(void **state)
 
 	(void)state;
 	make_inputs();
-	struct amdgpu_object *o = make_code_object(&memory, &l);
+	struct ptx_module *m = make_module();
+	struct amdgpu_object *o = lower_and_load(&memory, m, "k", target_name, &l);
 	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, zeros, sizeof(zeros), &out));
 	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, inputs, sizeof(inputs), &unused));
 	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, zeros, 12, &sums));
@@ -454,6 +422,7 @@ static void every_row(void **state)
 	assert_int_equal(wrong, 0);
 	device_release(&memory);
 	amdgpu_object_close(o);
+	ptx_module_free(m);
 	lowered_free(&l);
 }
 
@@ -461,7 +430,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(every_row)};
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
 	target_name = argv[1];
 	compiler_init();
