@@ -115,16 +115,30 @@ static void print_facts(const struct info_table *t, bool pairs)
 	}
 }
 
+/* What is known of the file as a whole, in one or two lines. */
+static void print_state(const struct info *info)
+{
+	printf("%s: %" PRId64 " bytes, ", info->file, info->file_bytes);
+	if (!info->closed)
+		puts("INCOMPLETE: the recording was not closed; this is what it had written (--finish packs "
+		     "it)");
+	else if (!info->cut_off)
+		puts(info->has_row_hashes ? "complete, rows verified"
+					  : "complete; rows not verified: it has no hashes of them (an "
+					    "earlier cutrace made it)");
+	if (!info->cut_off)
+		return;
+	if (info->closed)
+		printf("INCOMPLETE: cut off after call %" PRIu64 ", packed later (--finish)%s\n",
+		       info->last_call, info->has_row_hashes ? ", rows verified" : "");
+	printf("  %s\n", info->cut_off);
+}
+
 static void print_text_info(const struct info *info)
 {
 	unsigned i;
 
-	printf("%s: %" PRId64 " bytes, %s\n", info->file, info->file_bytes,
-	       info->closed && info->has_row_hashes ? "complete, rows verified"
-	       : info->closed
-		       ? "complete; rows not verified: it has no hashes of them (an earlier cutrace made it)"
-		       : "INCOMPLETE: the recording was not closed; this is what it had written "
-			 "(--finish packs it)");
+	print_state(info);
 	for (i = 0; i < info->ntables; i++) {
 		const struct info_table *t = &info->tables[i];
 
@@ -190,7 +204,12 @@ static void print_json_info(const struct info *info)
 	json_key_text(&j, "file", info->file);
 	json_key_int(&j, "file_bytes", info->file_bytes);
 	json_key(&j, "complete");
-	json_bool(&j, info->closed);
+	json_bool(&j, info->closed && !info->cut_off);
+	json_key(&j, "cut_off");
+	if (info->cut_off)
+		json_text(&j, info->cut_off);
+	else
+		json_null(&j);
 	json_key(&j, "rows_verified");
 	json_bool(&j, info->has_row_hashes);
 	for (i = 0; i < info->ntables; i++)

@@ -182,6 +182,7 @@ int info_gather(struct info *info, struct trace *t, const char *file, unsigned l
 	info->file_bytes = stat(file, &st) ? 0 : (int64_t)st.st_size;
 	info->closed = trace_meta_int(t, "closed", 0) == 1;
 	info->has_row_hashes = trace_has_row_hashes(t);
+	info->cut_off = trace_cut_off(t, &info->last_call);
 	info->tables = arena_array(&info->arena, n + 1, sizeof(*info->tables));
 	if (!info->tables)
 		return diag_set(d, CUTRACE_ENOMEM, file, "out of memory");

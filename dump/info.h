@@ -33,6 +33,8 @@ struct info {
 	const char *file;
 	int64_t file_bytes;
 	bool closed, has_row_hashes;
+	const char *cut_off; /* why the recording ended early; NULL: it did not */
+	uint64_t last_call;  /* then */
 	unsigned ntables;
 	struct info_table *tables; /* the first is one row of facts */
 };

@@ -97,8 +97,8 @@ static int log_append(struct trace_writer *w, const uint8_t *p, size_t n, uint64
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k <= 0) {
-			writer_set(w, CUTRACE_EIO, "cannot write the payload log: %s",
-				   strerror(k ? errno : ENOSPC));
+			errno = k ? errno : ENOSPC;
+			writer_set(w, CUTRACE_EIO, "cannot write the payload log: %s", strerror(errno));
 			diag_hint(&w->error, "make room on the disk, or choose another place with -o");
 			return w->error.code;
 		}

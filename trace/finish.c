@@ -14,8 +14,9 @@
 #include "api/api_sql.h"
 #include "trace/internal.h"
 
-#define PACK_TXN_BYTES     (64u << 20)
-#define PUNCH_LOG_BYTES (128u << 20) /* give space (and page cache) back while packing when the log is larger than this */
+#define PACK_TXN_BYTES (64u << 20)
+#define PUNCH_LOG_BYTES \
+	(128u << 20) /* give space (and page cache) back while packing when the log is larger than this */
 #define SAMPLE_BYTES       (64u << 10)
 #define SHRINK_BELOW_BYTES (4 << 20)
 #define BUSY_WAIT_MS       10000
@@ -332,10 +333,6 @@ static int load_functions(struct trace_writer *w, struct diag *d)
 
 static int finish_unclosed(const char *path, struct diag *d)
 {
-	static const char note[] =
-		"INSERT INTO diagnostic(severity,source,message) VALUES('warning','collector',"
-		"'the recording was cut off: its collector was killed; the trace holds what had been written "
-		"by then')";
 	struct trace_writer *w = writer_alloc(path, &trace_tuning_default);
 	int64_t closed = 0;
 	int rc;
@@ -352,7 +349,7 @@ static int finish_unclosed(const char *path, struct diag *d)
 	if (!rc && !closed)
 		rc = load_functions(w, d);
 	if (!rc && !closed)
-		rc = db_exec(w->db, path, d, note);
+		rc = ending_keep(w, d);
 	if (!rc && !closed)
 		rc = writer_finish(w, d);
 	writer_free(w);

@@ -19,7 +19,8 @@ extern const char trace_finish_sql[]; /* finish.sql: views and indexes made at c
 
 #define TRACE_LOG_SUFFIX "-payload"
 #define TRACE_LOG_MAGIC  "CUTRLOG1"
-#define TRACE_LOG_HEADER 16u /* magic, zeros; the first chunk follows */
+#define TRACE_LOG_HEADER 16u /* magic, how it ended (ending.c); the first chunk follows */
+#define ENDING_OFFSET    8
 
 /* Contents up to this size are not indexed by hash in the file (schema.sql). */
 #define SMALL_BYTES 4096u
@@ -142,6 +143,18 @@ int writer_flush_calls(struct trace_writer *w);   /* writer_calls.c: ended calls
 int writer_flush_flights(struct trace_writer *w); /* calls in flight that have no row yet */
 void writer_free_calls(struct trace_writer *w);
 int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views, indexes */
+/* ending.c: a word about the end of the recording, for who finds it unclosed. error: errno, or 0. */
+void ending_failed(struct trace_writer *w, int error);
+void ending_all_written(struct trace_writer *w);
+enum ending {
+	ENDING_UNKNOWN,      /* zeros: the writer vanished, or is still at work */
+	ENDING_WRITE_FAILED, /* with errno */
+	ENDING_ALL_WRITTEN,  /* only packing was interrupted */
+};
+/* `why` is filled unless everything was written. log_fd < 0: there is no log. */
+enum ending ending_read(int log_fd, char *why, size_t size);
+/* Moves it into the trace: meta's cut_off, cut_off_after and finished_utc, and a warning. */
+int ending_keep(struct trace_writer *w, struct diag *d);
 /* row_hash.c: hashes of all rows as they are now, in a transaction of its own. */
 int row_hash_write(sqlite3 *db, const char *path, struct diag *d);
 

@@ -173,9 +173,12 @@ int trace_writer_error(const struct trace_writer *w, struct diag *d);
 /* Packs the payload log, makes views (only for functions that occur) and indexes, switches to journal mode DELETE,
  * sets meta.closed = 1. The file is complete when this returns 0. */
 int trace_writer_close(struct trace_writer *w, struct diag *d);
-/* For a trace whose writer was killed: packs what is there into one closed file, as trace_writer_close would have, and leaves a
- * diagnostic that says so. Nothing happens to a closed one; refused while somebody is writing. */
+/* For a trace that was not closed: packs what is there into one closed file, as trace_writer_close would have, and
+ * leaves in it what is known of the end of the recording. Nothing happens to a closed one; refused while
+ * somebody is writing. */
 int trace_finish(const char *path, struct diag *d);
+/* SQLite refuses such a path and does not say why. */
+bool trace_path_too_long(const char *path, struct diag *d);
 
 /* ---- reader ------------------------------------------------------------ */
 
@@ -187,6 +190,9 @@ void trace_close(struct trace *t);
 /* NULL when the key is absent. Valid until close. */
 const char *trace_meta_text(struct trace *t, const char *key);
 int64_t trace_meta_int(struct trace *t, const char *key, int64_t otherwise);
+/* Why the recording ended before the program did, and its last call; NULL when it did not, or nothing is known of its
+ * end (it may still go on). */
+const char *trace_cut_off(struct trace *t, uint64_t *last);
 /* For commands that want SQL of their own (info, filters). A read-only connection. */
 struct sqlite3 *trace_db(struct trace *t);
 

@@ -83,8 +83,12 @@ int64_t writer_now_ns(void)
 
 int writer_fail(struct trace_writer *w, const char *doing)
 {
-	if (!w->error.code)
+	if (!w->error.code) {
 		db_fail(w->db, w->path, &w->error, doing);
+		ending_failed(w, (sqlite3_errcode(w->db) & 0xff) == SQLITE_FULL
+					 ? ENOSPC
+					 : sqlite3_system_errno(w->db));
+	}
 	return w->error.code;
 }
 
@@ -96,6 +100,7 @@ int writer_set(struct trace_writer *w, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		diag_vset(&w->error, code, w->path, fmt, ap);
 		va_end(ap);
+		ending_failed(w, code == CUTRACE_ENOMEM ? ENOMEM : code == CUTRACE_EIO ? errno : 0);
 	}
 	return w->error.code;
 }
@@ -369,10 +374,12 @@ int trace_writer_close(struct trace_writer *w, struct diag *d)
 {
 	int rc = writer_commit(w);
 
-	if (rc)
+	if (rc) {
 		trace_writer_error(w, d);
-	else
+	} else {
+		ending_all_written(w);
 		rc = writer_finish(w, d);
+	}
 	writer_free(w);
 	return rc;
 }

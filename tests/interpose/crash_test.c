@@ -268,6 +268,24 @@ static void test_forwards(void **state)
 	trace_close(t);
 }
 
+/* Packed later, a trace still says where it was cut off, and why. */
+static void check_finished(const char *path, const char *why)
+{
+	char *argv[] = {(char *)CUTRACE_BIN, (char *)"info", (char *)"--finish", (char *)path, NULL};
+	char after[100];
+	struct trace *t;
+
+	run(&o, argv);
+	assert_int_equal(o.status, 0);
+	t = open_trace(path);
+	snprintf(after, sizeof(after), " bytes, INCOMPLETE: cut off after call %llu, packed later",
+		 (unsigned long long)query(t, "SELECT coalesce(max(id), 0) FROM call"));
+	trace_close(t);
+	if (!strstr(o.out, after) || !strstr(o.out, why))
+		fail_msg("info says: %s", o.out);
+	assert_null(strstr(o.out, "bytes, complete"));
+}
+
 /* The collector dies: the program goes on, unrecorded, and ends as it would have. */
 static void test_collector_killed(void **state)
 {
@@ -299,6 +317,7 @@ static void test_collector_killed(void **state)
 	t = open_trace(path);
 	assert_true(query(t, "SELECT count(*) FROM call") >= 0);
 	trace_close(t);
+	check_finished(path, "its collector ended without closing it");
 }
 
 /* The disk is full (here: the file may not grow): the program runs to its end, and the user is told. */
@@ -316,6 +335,7 @@ static void test_disk_full(void **state)
 	assert_non_null(strstr(o.out, "done"));
 	assert_non_null(strstr(o.err, "incomplete"));
 	assert_non_null(strstr(o.err, "full.cutrace"));
+	check_finished(HERE "/full.cutrace", "could not be written any more: File too large");
 }
 
 /* A program that can't be redirected is said to be so, and runs. */

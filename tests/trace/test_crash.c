@@ -157,7 +157,9 @@ static void finish_and_check(void)
 {
 	uint64_t before = check_prefix("closing");
 	struct diag d = DIAG_INIT;
+	const char *cut_off;
 	struct trace *t;
+	uint64_t last;
 
 	if (trace_finish(scratch_path("closing"), &d))
 		fail_msg("%s", d.what);
@@ -167,6 +169,11 @@ static void finish_and_check(void)
 	t = scratch_open("closing");
 	assert_int_equal(trace_meta_int(t, "closed", 0), 1);
 	assert_int_equal(trace_check(t, NULL, NULL, NULL), 0);
+	cut_off = trace_cut_off(t, &last); /* else only packing was interrupted, or it had just ended */
+	if (cut_off) {
+		assert_non_null(strstr(cut_off, "killed"));
+		assert_int_equal(last, before);
+	}
 	trace_close(t);
 	if (before)
 		assert_int_equal(scratch_query(scratch_path("closing"), "SELECT count(*) FROM cuMemAlloc_v2"),
