@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/diag.h"
 
+#include <string.h>
+
 int diag_vset(struct diag *d, int code, const char *where, const char *fmt, va_list ap)
 {
+	size_t n;
+
 	if (!d)
 		return code;
 	d->code = code;
 	d->hint[0] = '\0';
-	snprintf(d->where, sizeof(d->where), "%s", where ? where : "");
+	where = where ? where : "";
+	n = strlen(where);
+	if (n < sizeof(d->where))
+		memcpy(d->where, where, n + 1);
+	else /* the end of a long path says more */
+		snprintf(d->where, sizeof(d->where), "...%s", where + n - (sizeof(d->where) - 4));
 	vsnprintf(d->what, sizeof(d->what), fmt, ap);
 	return code;
 }

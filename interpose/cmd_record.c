@@ -35,7 +35,7 @@ struct recording {
 	char command[4096];
 	const char *device, *driver, *out_option;
 	uint32_t ring_bytes;
-	bool check, quiet, no_wait, ignores_children;
+	bool check, quiet, no_wait, ignores_children, made_trace;
 	uint64_t app_start; /* clock ticks since boot */
 	int listen_fd, control_fd;
 	pid_t collector, app;
@@ -250,7 +250,8 @@ static int start_collector(struct recording *r, struct diag *d)
 	}
 	close(ends[1]);
 	close(r->listen_fd);
-	if (hear(r, &report) && report.ready)
+	r->made_trace = hear(r, &report) && report.ready;
+	if (r->made_trace)
 		return 0;
 	if (report.error.code)
 		*d = report.error;
@@ -331,6 +332,9 @@ static int start_app(struct recording *r, char **argv, struct diag *d, int *stat
 	if (read(ends[0], &error, sizeof(error)) == sizeof(error)) {
 		*status = error == ENOENT ? 127 : 126;
 		diag_set(d, CUTRACE_EIO, argv[0], "can't be executed: %s", strerror(error));
+		if (error == ENOENT)
+			diag_hint(d, "the file is there: the loader that it was linked for may not be "
+				     "(`readelf -l` names it)");
 	}
 	close(ends[0]);
 	return d->code;
@@ -526,6 +530,7 @@ static int finish(struct recording *r, int status)
 	return end_like(status);
 }
 
+/* Nothing ran: what the collector made is a trace of nothing. */
 static int abandon(struct recording *r, const struct diag *d, int status)
 {
 	remove_socket(r);
@@ -533,6 +538,8 @@ static int abandon(struct recording *r, const struct diag *d, int status)
 		close(r->control_fd);
 		waitpid(r->collector, NULL, 0);
 	}
+	if (r->made_trace)
+		unlink(r->output);
 	return fail(d, status);
 }
 

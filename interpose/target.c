@@ -222,11 +222,45 @@ static void warn(int fd, const char *path, struct diag *w)
 	}
 }
 
+/* execve(2): the interpreter is the first word behind "#!"; a script of a script is followed by the kernel a few
+ * times. An interpreter that is not there gives ENOENT, as if the script were not. */
+static int check_interpreter(int fd, const char *program, int depth, int *status, struct diag *d)
+{
+	char line[257], *name;
+	ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
+	int next, rc;
+
+	line[n > 0 ? n : 0] = '\0';
+	if (strncmp(line, "#!", 2) != 0)
+		return 0;
+	line[strcspn(line, "\n")] = '\0';
+	name = line + 2 + strspn(line + 2, " \t");
+	name[strcspn(name, " \t")] = '\0';
+	if (!*name)
+		return 0; /* execvp gives it to the shell */
+	if (access(name, X_OK) != 0 || !is_file(name)) {
+		*status = access(name, F_OK) != 0 ? 127 : 126;
+		diag_set(d, CUTRACE_ENOENT, program, "the interpreter in its first line, %s, %s", name,
+			 *status == 127 ? "does not exist" : "can't be executed");
+		if (strchr(name, '\r'))
+			diag_hint(d, "the line ends with a carriage return: give the script Unix line ends");
+		else
+			diag_hint(d, "correct that line, install the interpreter, or name another one before "
+				     "the script");
+		return d->code;
+	}
+	next = depth < 4 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	rc = next >= 0 ? check_interpreter(next, name, depth + 1, status, d) : 0;
+	if (next >= 0)
+		close(next);
+	return rc;
+}
+
 int target_check_program(const char *program, struct diag *warning, int *status, struct diag *d)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	int fd;
+	int fd, rc = 0;
 
 	warning->code = 0;
 	*status = 127;
@@ -242,8 +276,10 @@ int target_check_program(const char *program, struct diag *warning, int *status,
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		warn(fd, path, warning);
+		rc = check_interpreter(fd, program, 0, status, d);
+		if (!rc)
+			warn(fd, path, warning);
 		close(fd);
 	}
-	return 0;
+	return rc;
 }

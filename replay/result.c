@@ -70,6 +70,18 @@ static sqlite3_stmt *prepare(struct result_db *r, const char *sql)
 	return st;
 }
 
+static int open_failed(const struct result_db *r, const char *path, struct diag *d)
+{
+	int error = r->db ? sqlite3_system_errno(r->db) : ENOMEM;
+
+	if (trace_path_too_long(path, d))
+		return CUTRACE_EINVAL;
+	diag_set(d, CUTRACE_EIO, path, "the results can't be written there: %s",
+		 error ? strerror(error) : sqlite3_errmsg(r->db));
+	diag_hint(d, "check that the folder exists and may be written, or name another file with -o");
+	return CUTRACE_EIO;
+}
+
 static int open_file(struct result_db *r, const char *path, bool create, struct diag *d)
 {
 	char *error = NULL;
@@ -77,8 +89,7 @@ static int open_file(struct result_db *r, const char *path, bool create, struct 
 
 	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) !=
 	    SQLITE_OK)
-		return diag_set(d, CUTRACE_EIO, path, "cannot open the result database: %s",
-				r->db ? sqlite3_errmsg(r->db) : "out of memory");
+		return open_failed(r, path, d);
 	/* A replay can be repeated: nothing is worth waiting for the disk. */
 	sqlite3_exec(r->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL);
 	if (!create)

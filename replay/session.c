@@ -310,6 +310,7 @@ static int list_processes(struct session *s, struct recorded *out)
 	struct trace *t;
 	sqlite3_stmt *st = NULL;
 	const char *uuid;
+	uint64_t last;
 	int rc = trace_open(&t, s->opt->trace_path, &s->error);
 
 	if (rc)
@@ -323,7 +324,7 @@ static int list_processes(struct session *s, struct recorded *out)
 	out->verified = trace_has_row_hashes(t);
 	uuid = trace_meta_text(t, "uuid");
 	snprintf(out->uuid, sizeof(out->uuid), "%s", uuid ? uuid : "");
-	out->closed = trace_meta_int(t, "closed", 0) == 1;
+	out->closed = trace_meta_int(t, "closed", 0) == 1 && !trace_cut_off(t, &last);
 	sqlite3_prepare_v2(
 		trace_db(t),
 		"SELECT id FROM process p WHERE EXISTS (SELECT 1 FROM thread t WHERE t.process = p.id AND"
@@ -419,8 +420,13 @@ static int choose_result_path(struct session *s)
 	snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX",
 		 tmp && *tmp ? tmp : "/tmp");
 	fd = mkstemp(s->result_path);
-	if (fd < 0)
-		return diag_set(&s->error, CUTRACE_EIO, s->result_path, "cannot create: %s", strerror(errno));
+	if (fd < 0) {
+		diag_set(&s->error, CUTRACE_EIO, tmp && *tmp ? tmp : "/tmp",
+			 "no temporary file for the results can be made in this folder: %s", strerror(errno));
+		diag_hint(&s->error, "set TMPDIR to a folder that may be written, or name a file for the "
+				     "results with -o");
+		return CUTRACE_EIO;
+	}
 	close(fd);
 	s->result_is_temporary = true;
 	return 0;

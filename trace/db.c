@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/internal.h"
 
@@ -18,6 +20,23 @@ static const struct {
 	{SQLITE_NOMEM, CUTRACE_ENOMEM, ""},
 };
 
+/* SQLite makes a path absolute and needs room for "-journal" behind it. */
+bool trace_path_too_long(const char *path, struct diag *d)
+{
+	const sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	char folder[PATH_MAX] = "";
+	size_t n = strlen(path), most = vfs ? (size_t)vfs->mxPathname - strlen("-journal") : SIZE_MAX;
+
+	if (path[0] != '/' && getcwd(folder, sizeof(folder)))
+		n += strlen(folder) + 1;
+	if (n <= most)
+		return false;
+	diag_set(d, CUTRACE_EINVAL, path,
+		 "the path is too long for SQLite: %zu characters from the root, of at most %zu", n, most);
+	diag_hint(d, "use a folder with a shorter path");
+	return true;
+}
+
 int db_fail(sqlite3 *db, const char *path, struct diag *d, const char *doing)
 {
 	int rc = sqlite3_errcode(db) & 0xff;
@@ -30,6 +49,8 @@ int db_fail(sqlite3 *db, const char *path, struct diag *d, const char *doing)
 			code = codes[i].code;
 			hint = codes[i].hint;
 		}
+	if (rc == SQLITE_CANTOPEN && trace_path_too_long(path, d))
+		return CUTRACE_EINVAL;
 	diag_set(d, code, path, "%s: %s", doing, sqlite3_errmsg(db));
 	if (*hint)
 		diag_hint(d, "%s", hint);
