@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,41 @@ static int check_numbers(struct trace *t, const struct dump_options *o, struct d
 	return 0;
 }
 
+/* "cuMemAlloc" for "*memalloc*": what a pattern that matches nothing may have meant. */
+static bool is_near(const char *globs, const char *name)
+{
+	char letters[64];
+	size_t n = 0;
+
+	for (const char *p = globs; *p && *p != ',' && n < sizeof(letters) - 1; p++)
+		if (isalnum((unsigned char)*p) || *p == '_')
+			letters[n++] = *p;
+	letters[n] = '\0';
+	return n > 2 && (strcasestr(name, letters) || !strncasecmp(name, letters, n > 6 ? n * 2 / 3 : n));
+}
+
+/* An empty answer is right for a trace without such calls, and a surprise after a slip. */
+static void warn_of_no_match(struct trace *t, const struct dump_options *o)
+{
+	const struct trace_function *f;
+	char near[160] = "";
+	size_t used = 0;
+
+	for (uint32_t id = 1; (f = trace_function(t, id)); id++) {
+		if (dump_match_function(o->functions, f->name))
+			return;
+		if (is_near(o->functions, f->name) && used + strlen(f->name) + 3 < sizeof(near))
+			used += (size_t)snprintf(near + used, sizeof(near) - used, "%s%s", used ? ", " : "",
+						 f->name);
+	}
+	fflush(stdout);
+	fprintf(stderr, "--func: warning: no function of %s matches '%s'\n", o->file, o->functions);
+	if (used)
+		fprintf(stderr, "  hint: it has %s\n", near);
+	else
+		fputs("  hint: `cutrace info` lists its functions; '*' stands for anything\n", stderr);
+}
+
 static int dump_calls(struct trace *t, const struct dump_options *o, struct diag *d)
 {
 	struct decoder *dec = decoder_new(t, o->json ? JSON_ELEMENTS : TEXT_ELEMENTS);
@@ -104,6 +140,8 @@ static int dump_calls(struct trace *t, const struct dump_options *o, struct diag
 			      "the trace is damaged: not all calls can be read");
 	trace_call_iter_free(it);
 	decoder_free(dec);
+	if (!rc && o->functions)
+		warn_of_no_match(t, o);
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/device_option.h"
@@ -178,6 +179,18 @@ static void print_report(const struct replay_options *o, struct sqlite3 *db)
 		report_text(db, stdout, o->verbose);
 }
 
+/* Does who reads stderr read stdout too? Both are one file, or a terminal shows both, perhaps through a pager. */
+static bool report_is_seen(void)
+{
+	struct stat out, err;
+
+	if (fstat(STDOUT_FILENO, &out) || fstat(STDERR_FILENO, &err))
+		return false;
+	if (out.st_dev == err.st_dev && out.st_ino == err.st_ino)
+		return true;
+	return isatty(STDOUT_FILENO) || (isatty(STDERR_FILENO) && S_ISFIFO(out.st_mode));
+}
+
 static int finish(struct session *s)
 {
 	struct result_db *db;
@@ -186,8 +199,8 @@ static int finish(struct session *s)
 	if (!result_open(&db, s->result_path, false, &s->error)) {
 		status = report_status(result_sqlite(db));
 		print_report(s->opt, result_sqlite(db));
-		/* The reason is on stderr too, unless the user has just read it. */
-		if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !isatty(STDOUT_FILENO)))
+		/* The reason is on stderr too, unless that shows it twice. */
+		if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !report_is_seen()))
 			report_reasons(result_sqlite(db), stderr);
 		result_close(db);
 	} else {

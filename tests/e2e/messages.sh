@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Each refusal says what is wrong, where, and what to do; nothing is said twice, and nothing is left behind.
+set -eu
+# shellcheck source=SCRIPTDIR/lib.sh
+. "$(dirname "$0")/lib.sh"
+fresh_work messages
+
+fresh=$work/fresh.trace
+expect 0 "$cutrace" record -q -o "$fresh" --device interp -- "$programs/driver_saxpy"
+
+# Places where no file can be made.
+expect 125 env TMPDIR="$work/absent" "$cutrace" replay "$fresh"
+says err "^$work/absent: error: no temporary file"
+says err 'hint: set TMPDIR to a folder that may be written, or .* -o'
+absent()
+{
+	expect 125 "$@"
+	says err 'absent/file: error: .*: No such file or directory'
+	says err 'hint: check that the folder exists and may be written, or name another file with -o'
+}
+absent "$cutrace" replay -o "$work/absent/file" "$fresh"
+absent "$cutrace" record -o "$work/absent/file" --device interp -- "$programs/driver_saxpy"
+
+# SQLite takes paths of some 500 characters.
+part=$(printf '%0200d' 0)
+deep=$work/$part/$part/$part
+mkdir -p "$deep"
+cp "$fresh" "$deep/trace"
+expect 125 "$cutrace" info "$deep/trace"
+says err 'trace: error: the path is too long for SQLite: [0-9]+ characters'
+says err 'hint: use a folder with a shorter path'
+expect 125 "$cutrace" replay -o "$deep/result" "$fresh"
+says err 'result: error: the path is too long for SQLite'
+expect 125 "$cutrace" record --device interp -o "$deep/new" -- "$programs/driver_saxpy"
+says err 'new: error: the path is too long for SQLite'
+[ "$(ls "$deep")" = trace ] || fail "files were left behind: $(ls "$deep")"
+
+# A script whose interpreter is missing, and a program whose loader is: no trace of nothing.
+script=$work/script
+printf '#! /no/such/interpreter -u\n' >"$script"
+chmod +x "$script"
+for command in record run; do
+	expect 127 "$cutrace" "$command" --device interp -- "$script"
+	says err 'script: error: the interpreter in its first line, /no/such/interpreter, does not exist'
+	says err 'hint: correct that line, install the interpreter'
+done
+printf '#!/bin/sh\r\nexit 0\r\n' >"$script"
+expect 127 "$cutrace" run -- "$script"
+says err 'carriage return'
+printf '#!%s\n' "$fresh" >"$script"
+expect 126 "$cutrace" run -- "$script"
+says err "fresh.trace, can't be executed"
+printf '#!/bin/sh\nexit 3\n' >"$script"
+expect 3 "$cutrace" run -- "$script"
+LC_ALL=C sed 's|/lib64/ld-linux|/nib64/ld-linux|' "$programs/driver_saxpy" >"$work/unloadable"
+chmod +x "$work/unloadable"
+expect 127 "$cutrace" record -o "$work/nothing.trace" --device interp -- "$work/unloadable"
+says err "unloadable: error: can't be executed: No such file"
+says err 'hint: .*loader'
+[ ! -e "$work/nothing.trace" ] || fail 'a trace of nothing was left behind'
+
+# A pattern that matches nothing is no error, but no silence.
+expect 0 "$cutrace" dump --func zzz "$fresh"
+says err "warning: no function of .*fresh.trace matches 'zzz'"
+expect 0 "$cutrace" dump --func 'cumemalloc*' "$fresh"
+says err 'hint: it has cuMemAlloc_v2'
+expect 0 "$cutrace" dump --func 'cuMemAlloc*' --result error "$fresh"
+[ ! -s "$work/err" ] || fail "a pattern that matches is warned of: $(cat "$work/err")"
+
+# The reason is on stderr where stdout goes elsewhere, and once where both go to the same place.
+no_driver=$work/libcuda.so.1
+cp "$programs/driver_saxpy" "$no_driver"
+expect 125 "$cutrace" replay --driver "$no_driver" "$fresh"
+says out '^fatal: '
+says err '^fatal: '
+times=$("$cutrace" replay --driver "$no_driver" "$fresh" 2>&1 | grep -c '^fatal: ') || :
+[ "$times" = 1 ] || fail "the reason is said $times times"
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+	for pager in '' '| cat'; do
+		times=$(script -qec "'$cutrace' replay --driver '$no_driver' '$fresh' $pager" /dev/null </dev/null | grep -c 'fatal: ') || :
+		[ "$times" = 1 ] || fail "on a terminal ($pager) the reason is said $times times"
+	done
+fi
+finish
