@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 static bool (*const families[])(struct lower *) = {
-	lower_move,    lower_memory,    lower_carry, lower_integer, lower_logic,
-	lower_compare, lower_bit_field, lower_float, lower_convert, lower_approximation,
-	lower_atomic,  lower_sync,      lower_warp,  lower_call,
+	lower_move,      lower_memory, lower_carry,      lower_integer,       lower_logic,  lower_compare,
+	lower_bit_field, lower_float,  lower_convert,    lower_approximation, lower_atomic, lower_sync,
+	lower_warp,      lower_call,   lower_async_copy, lower_dot_product,
 };
 
 static void lower_instruction(struct lower *l)

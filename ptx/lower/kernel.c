@@ -101,7 +101,8 @@ static void write_metadata(const struct lower *l, const struct callees *c, FILE 
 	fprintf(out, "\", directory: \".\")\n");
 	for (uint32_t k = 0; k < c->n; k++)
 		fprintf(out,
-			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, type: !5, unit: !1, "
+			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, type: !5, "
+			"unit: !1, "
 			"spFlags: DISPFlagDefinition | DISPFlagOptimized)\n",
 			METADATA_FIRST_FUNCTION + k, l->m->funcs[c->order[k]]->name,
 			l->m->funcs[c->order[k]]->line);

@@ -78,10 +78,26 @@ static bool lower_lop3(struct lower *l)
 	return true;
 }
 
-/* Digit k of the selector: which byte of b:a, and with bit 3 its sign eight times. */
-static struct ir permuted_byte(struct lower *l, struct ir both, struct ir selector, unsigned k)
+/* Which byte of b:a goes to place k, by mode (ISA 9.7.9.7); generic: with bit 3, its sign eight times. */
+static struct ir digit_of(struct lower *l, struct ir selector, unsigned k)
 {
-	struct ir digit = ir_op(l, "lshr i32 %s, %u", selector.s, 4 * k);
+	if (!l->i->sub)
+		return ir_op(l, "and i32 %s, 15", ir_op(l, "lshr i32 %s, %u", selector.s, 4 * k).s);
+	struct ir c = ir_op(l, "and i32 %s, 3", selector.s);
+	switch (l->i->sub) {
+	case PTX_SUB_F4E: return ir_op(l, "add i32 %s, %u", c.s, k);
+	case PTX_SUB_B4E: return ir_op(l, "and i32 %s, 7", ir_op(l, "sub i32 %s, %u", c.s, k).s);
+	case PTX_SUB_RC8: return c;
+	case PTX_SUB_ECL: return ir_op(l, "call i32 @llvm.umax.i32(i32 %s, i32 %u)", c.s, k);
+	case PTX_SUB_ECR: return ir_op(l, "call i32 @llvm.umin.i32(i32 %s, i32 %u)", c.s, k);
+	default: /* rc16 */
+		c = ir_op(l, "shl i32 %s, 1", ir_op(l, "and i32 %s, 1", c.s).s);
+		return ir_op(l, "or i32 %s, %u", c.s, k & 1);
+	}
+}
+
+static struct ir permuted_byte(struct lower *l, struct ir both, struct ir digit, unsigned k)
+{
 	struct ir at = ir_op(l, "shl i32 %s, 3", ir_op(l, "and i32 %s, 7", digit.s).s);
 	struct ir byte = ir_op(l, "lshr i64 %s, %s", both.s, ir_resize(l, at, 32, 64, false).s);
 	byte = ir_op(l, "trunc i64 %s to i8", byte.s);
@@ -95,16 +111,14 @@ static struct ir permuted_byte(struct lower *l, struct ir both, struct ir select
 static bool lower_prmt(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
+	struct ir a = read_bits(l, &i->src[0], 32), b = read_bits(l, &i->src[1], 32);
 
-	if (i->sub)
-		return lower_refuse(l, "a mode of prmt other than the generic one");
-	struct ir a = read_bits(l, &i->src[0], 64), b = read_bits(l, &i->src[1], 64);
-	a = ir_op(l, "and i64 %s, 4294967295", a.s);
-	b = ir_op(l, "shl i64 %s, 32", b.s);
+	a = ir_resize(l, a, 32, 64, false);
+	b = ir_op(l, "shl i64 %s, 32", ir_resize(l, b, 32, 64, false).s);
 	struct ir both = ir_op(l, "or i64 %s, %s", a.s, b.s), selector = read_bits(l, &i->src[2], 32);
 	struct ir r = ir_text("0");
 	for (unsigned k = 0; k < 4; k++)
-		r = ir_op(l, "or i32 %s, %s", r.s, permuted_byte(l, both, selector, k).s);
+		r = ir_op(l, "or i32 %s, %s", r.s, permuted_byte(l, both, digit_of(l, selector, k), k).s);
 	write_bits(l, &i->dst[0], r, 32, false);
 	return true;
 }

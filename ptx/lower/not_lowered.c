@@ -9,14 +9,13 @@ static const struct {
 	const char *reason;
 } reasons[] = {
 	{PTX_OP_FNS, PTX_OP_FNS, "finding the n-th set bit"},
-	{PTX_OP_DP4A, PTX_OP_DP2A, "dot products of bytes"},
 	{PTX_OP_TANH, PTX_OP_TANH, "hyperbolic tangent"},
 	{PTX_OP_ST_ASYNC, PTX_OP_ST_BULK, "asynchronous stores"},
 	{PTX_OP_MULTIMEM_LD_REDUCE, PTX_OP_MULTIMEM_CP_REDUCE_ASYNC_BULK, "multicast memory"},
 	{PTX_OP_DISCARD, PTX_OP_CREATEPOLICY_CVT, "cache policies"},
 	{PTX_OP_CVT_PACK, PTX_OP_CVT_PACK, "packing conversions"},
 	{PTX_OP_MAPA, PTX_OP_GETCTARANK, "clusters"},
-	{PTX_OP_CP_ASYNC, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE, "asynchronous copies"},
+	{PTX_OP_CP_ASYNC_BULK, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE, "asynchronous copies"},
 	{PTX_OP_TENSORMAP_REPLACE, PTX_OP_TENSORMAP_REPLACE, "tensor maps"},
 	{PTX_OP_TEX, PTX_OP_SUQ, "textures and surfaces"},
 	{PTX_OP_BARRIER_CLUSTER_ARRIVE, PTX_OP_BARRIER_CLUSTER_WAIT, "clusters"},

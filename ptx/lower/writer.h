@@ -85,6 +85,8 @@ bool lower_compare(struct lower *l);
 bool lower_convert(struct lower *l);
 bool lower_move(struct lower *l);
 bool lower_memory(struct lower *l);
+bool lower_async_copy(struct lower *l);
+bool lower_dot_product(struct lower *l);
 bool lower_atomic(struct lower *l);
 bool lower_sync(struct lower *l);
 bool lower_warp(struct lower *l);

@@ -115,6 +115,28 @@ static uint32_t prmt(uint32_t a, uint32_t b, uint32_t c, unsigned t)
 	}
 	return d;
 }
+/* Bytes of b:a for places 3 to 0, by the tables of 9.7.9.7, as digits of c's lowest two bits. */
+static uint32_t by_table(uint32_t a, uint32_t b, uint32_t c, const uint16_t *digits, unsigned t)
+{
+	return prmt(a, b, digits[c & 3], t);
+}
+CASE(prmt_f4e, by_table(a, b, c, (const uint16_t[]){0x3210, 0x4321, 0x5432, 0x6543}, t))
+CASE(prmt_b4e, by_table(a, b, c, (const uint16_t[]){0x5670, 0x6701, 0x7012, 0x0123}, t))
+CASE(prmt_rc8, by_table(a, b, c, (const uint16_t[]){0x0000, 0x1111, 0x2222, 0x3333}, t))
+CASE(prmt_ecl, by_table(a, b, c, (const uint16_t[]){0x3210, 0x3211, 0x3222, 0x3333}, t))
+CASE(prmt_ecr, by_table(a, b, c, (const uint16_t[]){0x0000, 0x1110, 0x2210, 0x3210}, t))
+CASE(prmt_rc16, by_table(a, b, c, (const uint16_t[]){0x1010, 0x3232, 0x1010, 0x3232}, t))
+static uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c, unsigned t)
+{
+	(void)t;
+	for (unsigned k = 0; k < 4; k++)
+		c += (a >> 8 * k & 255) * (uint32_t)(int8_t)(b >> 8 * k);
+	return c;
+}
+CASE(dp2a_hi, c + (uint32_t)((int16_t)a * (int32_t)(b >> 16 & 255)) +
+		      (uint32_t)((int16_t)(a >> 16) * (int32_t)(b >> 24)))
+CASE(second, b)
+CASE(szext_s, (c & 31) ? (uint32_t)((int32_t)(a << (32 - (c & 31))) >> (32 - (c & 31))) : 0)
 CASE(carry, (((uint64_t)a << 32 | b) + ((uint64_t)c << 32 | a)) >> 32)
 CASE(borrow, (((uint64_t)a << 32 | b) - ((uint64_t)c << 32 | a)) >> 32)
 CASE(fadd, u(f(a) + f(b)))
@@ -236,6 +258,21 @@ static const struct row {
 	{"lop3 0xca", "lop3.b32 r, a, b, c, 0xca;", lop3, false},
 	{"lop3 0x62", "lop3.b32 r, a, b, c, 0x62;", lop3_other, false},
 	{"prmt", "prmt.b32 r, a, b, c;", prmt, false},
+	{"prmt.f4e", "prmt.b32.f4e r, a, b, c;", prmt_f4e, false},
+	{"prmt.b4e", "prmt.b32.b4e r, a, b, c;", prmt_b4e, false},
+	{"prmt.rc8", "prmt.b32.rc8 r, a, b, c;", prmt_rc8, false},
+	{"prmt.ecl", "prmt.b32.ecl r, a, b, c;", prmt_ecl, false},
+	{"prmt.ecr", "prmt.b32.ecr r, a, b, c;", prmt_ecr, false},
+	{"prmt.rc16", "prmt.b32.rc16 r, a, b, c;", prmt_rc16, false},
+	{"dp4a.u32.s32", "dp4a.u32.s32 r, a, b, c;", dp4a, false},
+	{"dp2a.hi.s32.u32", "dp2a.hi.s32.u32 r, a, b, c;", dp2a_hi, false},
+	{"szext.wrap.s32", "szext.wrap.s32 r, a, c;", szext_s, false},
+	{"cp.async",
+	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "
+	 "mul.wide.u32 e, t, 12; add.u64 d, d, e; cp.async.ca.shared.global [y], [d+4], 4; "
+	 "cp.async.commit_group; "
+	 "cp.async.wait_group 0; ld.shared.u32 r, [y]; bar.sync 0;",
+	 second, false},
 	{"add.cc addc", "add.cc.u32 x, b, a; addc.u32 r, a, c;", carry, false},
 	{"sub.cc subc", "sub.cc.u32 x, b, a; subc.u32 r, a, c;", borrow, false},
 	{"add.rn.f32", "mov.b32 fa, a; mov.b32 fb, b; add.rn.f32 fa, fa, fb; mov.b32 r, fa;", fadd, true},
