@@ -56,6 +56,42 @@ static void divergent_loop(void **state)
 	}
 }
 
+/* Warps take turns after some number of steps, and a guarded or a directed-rounding instruction is several: wherever the
+ * turn ends, lanes that the guard excludes keep their values, and others round to nearest. Loops of many lengths, so that it
+ * ends everywhere. */
+static void turns_end_anywhere(void **state)
+{
+	/* 0f33c00000 is three quarters of the distance from 1 to the next number. */
+	static const char start[] =
+		HEAD ".visible .entry k(.param .u64 p_out)\n{\n" TID
+		     ".reg .b32 n, s, t, bad; .reg .f32 down, near; .reg .pred odd, p;\n"
+		     "and.b32 t, gid, 1; setp.ne.u32 odd, t, 0; mov.u32 s, 0; mov.u32 bad, 0; mov.u32 n, 0;\n"
+		     "LOOP: @odd add.u32 s, s, 1;\n"
+		     "add.rz.f32 down, 0f3f800000, 0f33c00000; add.rn.f32 near, 0f3f800000, 0f33c00000;\n"
+		     "setp.ne.f32 p, down, 0f3f800000; selp.u32 t, 1, 0, p; add.u32 bad, bad, t;\n"
+		     "setp.ne.f32 p, near, 0f3f800001; selp.u32 t, 1, 0, p; add.u32 bad, bad, t;\n";
+	enum { ROUNDS = 20000 };
+	uint32_t w[64];
+	char ptx[4096];
+
+	(void)state;
+	for (unsigned pad = 0; pad < 24; pad++) {
+		size_t n = sizeof(start) - 1;
+
+		memcpy(ptx, start, n);
+		for (unsigned k = 0; k < pad; k++)
+			n += (size_t)sprintf(ptx + n, "xor.b32 t, t, n;\n");
+		sprintf(ptx + n,
+			"add.u32 n, n, 1; setp.lt.u32 p, n, %d; @p bra LOOP;\n"
+			"mad.lo.u32 s, bad, 1000000, s; st.global.u32 [at], s; ret;\n}\n",
+			ROUNDS);
+		memset(w, 0xff, sizeof(w));
+		run_words("workers=1", ptx, LAUNCH1(1, 64), w, 64);
+		for (unsigned k = 0; k < 64; k++)
+			assert_int_equal(w[k], k % 2 ? ROUNDS : 0);
+	}
+}
+
 /* All lanes of all warps of two blocks take one lock: by exchange in a bare loop, the hardest form. */
 static void spin_lock(void **state)
 {
@@ -544,25 +580,16 @@ static void ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(divergent_loop),
-		cmocka_unit_test(spin_lock),
-		cmocka_unit_test(lock_in_function),
-		cmocka_unit_test(producer_in_warp),
-		cmocka_unit_test(recursion),
-		cmocka_unit_test(indirect_call),
-		cmocka_unit_test(branch_table),
-		cmocka_unit_test(block_barrier),
-		cmocka_unit_test(barriers_in_a_row),
-		cmocka_unit_test(named_barriers),
-		cmocka_unit_test(barrier_reductions),
-		cmocka_unit_test(cooperative),
-		cmocka_unit_test(later_block_first),
-		cmocka_unit_test(vectors_at_once),
-		cmocka_unit_test(ids),
-		cmocka_unit_test(indirect_mismatch),
-		cmocka_unit_test(indirect_constant),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(long_chain),
+		cmocka_unit_test(divergent_loop),    cmocka_unit_test(turns_end_anywhere),
+		cmocka_unit_test(spin_lock),         cmocka_unit_test(lock_in_function),
+		cmocka_unit_test(producer_in_warp),  cmocka_unit_test(recursion),
+		cmocka_unit_test(indirect_call),     cmocka_unit_test(branch_table),
+		cmocka_unit_test(block_barrier),     cmocka_unit_test(barriers_in_a_row),
+		cmocka_unit_test(named_barriers),    cmocka_unit_test(barrier_reductions),
+		cmocka_unit_test(cooperative),       cmocka_unit_test(later_block_first),
+		cmocka_unit_test(vectors_at_once),   cmocka_unit_test(ids),
+		cmocka_unit_test(indirect_mismatch), cmocka_unit_test(indirect_constant),
+		cmocka_unit_test(refused),           cmocka_unit_test(long_chain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,8 @@ static struct {
 	const char *driver, *compiler, *keep;
 	uint64_t seed;
 	unsigned long count;
-	bool emit_only;
-} options = {RANDOM_PROGRAMS_DRIVER, "cc", NULL, 1, 200, false};
+	bool emit_only, whole;
+} options = {.driver = RANDOM_PROGRAMS_DRIVER, .compiler = "cc", .seed = 1, .count = 200};
 
 static char folder[] = "/tmp/random_programs.XXXXXX";
 
@@ -38,6 +38,7 @@ static void usage(FILE *out)
 	      "  --driver PATH  the libcuda.so.1 to run them on\n"
 	      "  --cc COMPILER  the C compiler (cc)\n"
 	      "  --keep DIR     where programs that disagree are left (the current folder)\n"
+	      "  --whole        don't reduce them\n"
 	      "  --emit         write the programs to DIR instead of running them\n",
 	      out);
 }
@@ -110,8 +111,9 @@ static void mark(struct program *p, uint32_t i, bool removed)
 			mark(p, j, removed);
 }
 
-/* Takes out every statement without which the program still fails. Statements come before what is inside them. */
-static void reduce(struct program *p)
+/* Takes out every statement without which the program still fails in the same register. Statements come before what is
+ * inside them. */
+static void reduce(struct program *p, const struct outcome *first)
 {
 	struct outcome o;
 
@@ -119,7 +121,7 @@ static void reduce(struct program *p)
 		if (p->statements[i].removed)
 			continue;
 		mark(p, i, true);
-		if (!still_fails(p, &o))
+		if (!still_fails(p, &o) || o.code != first->code || o.cell % CELLS != first->cell % CELLS)
 			mark(p, i, false);
 	}
 }
@@ -162,8 +164,8 @@ static void report(struct program *p, const struct outcome *first)
 	char name[64];
 	bool again = still_fails(p, &o);
 
-	if (again && reductions++ < MAX_REDUCTIONS) {
-		reduce(p);
+	if (again && !options.whole && reductions++ < MAX_REDUCTIONS) {
+		reduce(p, first);
 		still_fails(p, &o);
 	} else if (!again) {
 		o = *first;
@@ -239,10 +241,10 @@ static int emit_all(void)
 
 static int parse_options(int argc, char **argv)
 {
-	static const struct option names[] = {{"count", 1, NULL, 'n'},  {"seed", 1, NULL, 's'},
-					      {"driver", 1, NULL, 'd'}, {"cc", 1, NULL, 'c'},
-					      {"keep", 1, NULL, 'k'},   {"emit", 0, NULL, 'e'},
-					      {"help", 0, NULL, 'h'},   {0}};
+	static const struct option names[] = {
+		{"count", 1, NULL, 'n'}, {"seed", 1, NULL, 's'}, {"driver", 1, NULL, 'd'},
+		{"cc", 1, NULL, 'c'},    {"keep", 1, NULL, 'k'}, {"emit", 0, NULL, 'e'},
+		{"whole", 0, NULL, 'w'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", names, NULL)) != -1) {
@@ -253,6 +255,7 @@ static int parse_options(int argc, char **argv)
 		case 'c': options.compiler = optarg; break;
 		case 'k': options.keep = optarg; break;
 		case 'e': options.emit_only = true; break;
+		case 'w': options.whole = true; break;
 		case 'h': usage(stdout); exit(0);
 		default: usage(stderr); return -1;
 		}

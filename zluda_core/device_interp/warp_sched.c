@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <xmmintrin.h>
 
 #include "zluda_core/device_interp/decode.h"
 
@@ -199,6 +200,13 @@ static void rotate(struct warp *w)
 	oldest->boosted = true;
 }
 
+/* Between the parts of one PTX instruction: its guard is in w->exec only, and its rounding mode (MXCSR bits 13 and 14,
+ * 0 is to nearest) is the processor's. Neither outlives the slice. */
+static bool inside_instruction(const struct warp *w)
+{
+	return w->exec != w->mask || (_mm_getcsr() >> 13 & 3);
+}
+
 static void run_fragment(struct warp *w, struct fragment *f, int64_t slice)
 {
 	const struct xinst *pc = f->pc;
@@ -213,6 +221,8 @@ static void run_fragment(struct warp *w, struct fragment *f, int64_t slice)
 	do
 		pc = pc->fn(w, pc);
 	while (pc && --w->left > 0);
+	for (; pc && inside_instruction(w); w->left--)
+		pc = pc->fn(w, pc);
 	if (pc)
 		f->pc = pc;
 	else
@@ -244,7 +254,7 @@ enum warp_result warp_run(struct warp *w, int64_t budget)
 			w->slice_used = 0;
 		}
 	}
-	return WARP_MORE;
+	return w->nfrags ? WARP_MORE : WARP_ENDED;
 }
 
 /* They are the same for every block of the grid. */
