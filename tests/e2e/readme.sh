@@ -45,4 +45,8 @@ while [ "$number" -le "$blocks" ]; do
 	diff -u "$work/said.sizeless" "$work/shown.sizeless" >&2 || fail "query block $number gives something else"
 	number=$((number + 1))
 done
+
+# Prose is wrapped; blocks, tables and addresses are as long as they are.
+long=$(awk '/^```/ { block = !block } !block && !/^\|/ && !/\]\(http/ && length($0) > 140 { print FNR }' "$readme" | tr '\n' ' ')
+[ -z "$long" ] || fail "lines of the README that are too long: $long"
 finish
