@@ -10,6 +10,7 @@ struct numbered {
 	uint32_t process;
 	uint32_t number; /* 0: empty slot */
 	uint16_t def;
+	bool made; /* by a call that creates; false: first seen otherwise, as the levels of a mipmapped array are */
 	bool dead;
 };
 
@@ -153,7 +154,8 @@ uint32_t handle_number(struct handle_names *h, unsigned def, uint32_t process, u
 	n = known(h, def, process, value);
 	if (!n && !created && alias < api_nhandles && (n = known(h, alias, process, value)))
 		*kind = api_handles[alias].name;
-	if (n && !(created && n->dead))
+	/* Who is created where another was has its place because that one is gone: destroyed, or with what it was part of. */
+	if (n && !(created && (n->dead || !n->made)))
 		return n->number;
 	if (!n && h->count + 1 >= h->capacity / 2)
 		grow(h);
@@ -163,7 +165,7 @@ uint32_t handle_number(struct handle_names *h, unsigned def, uint32_t process, u
 		n = slot(h->slots, h->capacity, def, process, value);
 		h->count++;
 	}
-	*n = (struct numbered){value, process, ++h->last[def], (uint16_t)def, false};
+	*n = (struct numbered){value, process, ++h->last[def], (uint16_t)def, created, false};
 	return n->number;
 }
 
