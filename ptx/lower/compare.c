@@ -68,8 +68,10 @@ static bool lower_set(struct lower *l)
 
 	if (l->refused)
 		return false;
-	if (i->type == PTX_F32)
-		write_typed(l, &i->dst[0], ir_op(l, "select i1 %s, float 1.0, float 0.0", p.s), PTX_F32);
+	if (i->type == PTX_F32 || i->type == PTX_F16)
+		write_typed(l, &i->dst[0],
+			    ir_op(l, "select i1 %s, %s 1.0, %s 0.0", p.s, ir_type(i->type), ir_type(i->type)),
+			    i->type);
 	else if (ptx_type_is_float(i->type) || ir_type(i->type)[0] != 'i')
 		return lower_refuse(l, "a result of type .%s", ptx_type_name(i->type));
 	else

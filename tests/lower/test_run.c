@@ -136,6 +136,8 @@ static uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c, unsigned t)
 CASE(dp2a_hi, c + (uint32_t)((int16_t)a * (int32_t)(b >> 16 & 255)) +
 		      (uint32_t)((int16_t)(a >> 16) * (int32_t)(b >> 24)))
 CASE(second, b)
+CASE(part_of_second, b &(0xffffffffu >> (32 - 8 * (t % 4 + 1))))
+CASE(second_or_zero, t & 1 ? 0 : b)
 CASE(szext_s, (c & 31) ? (uint32_t)((int32_t)(a << (32 - (c & 31))) >> (32 - (c & 31))) : 0)
 CASE(carry, (((uint64_t)a << 32 | b) + ((uint64_t)c << 32 | a)) >> 32)
 CASE(borrow, (((uint64_t)a << 32 | b) - ((uint64_t)c << 32 | a)) >> 32)
@@ -273,6 +275,16 @@ static const struct row {
 	 "cp.async.commit_group; "
 	 "cp.async.wait_group 0; ld.shared.u32 r, [y]; bar.sync 0;",
 	 second, false},
+	{"cp.async of a part",
+	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "
+	 "mul.wide.u32 e, t, 12; add.u64 d, d, e; and.b32 x, t, 3; add.u32 x, x, 1; "
+	 "cp.async.ca.shared.global [y], [d+4], 4, x; cp.async.wait_all; ld.shared.u32 r, [y]; bar.sync 0;",
+	 part_of_second, false},
+	{"cp.async ignored",
+	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "
+	 "mul.wide.u32 e, t, 12; add.u64 d, d, e; and.b32 x, t, 1; setp.ne.u32 p, x, 0; "
+	 "cp.async.ca.shared.global [y], [d+4], 4, p; cp.async.wait_all; ld.shared.u32 r, [y]; bar.sync 0;",
+	 second_or_zero, false},
 	{"add.cc addc", "add.cc.u32 x, b, a; addc.u32 r, a, c;", carry, false},
 	{"sub.cc subc", "sub.cc.u32 x, b, a; subc.u32 r, a, c;", borrow, false},
 	{"add.rn.f32", "mov.b32 fa, a; mov.b32 fb, b; add.rn.f32 fa, fa, fb; mov.b32 r, fa;", fadd, true},
