@@ -126,12 +126,14 @@ static void print_state(const struct info *info)
 		puts(info->has_row_hashes ? "complete, rows verified"
 					  : "complete; rows not verified: it has no hashes of them (an "
 					    "earlier cutrace made it)");
-	if (!info->cut_off)
-		return;
-	if (info->closed)
+	else
 		printf("INCOMPLETE: cut off after call %" PRIu64 ", packed later (--finish)%s\n",
 		       info->last_call, info->has_row_hashes ? ", rows verified" : "");
-	printf("  %s\n", info->cut_off);
+	if (info->cut_off)
+		printf("  %s\n", info->cut_off);
+	if (info->errors)
+		printf("  the recorder reported %" PRId64 " error%s: see its messages below\n", info->errors,
+		       info->errors == 1 ? "" : "s");
 }
 
 static void print_text_info(const struct info *info)

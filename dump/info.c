@@ -168,6 +168,22 @@ static int gather(struct info *info, struct trace *trace, const struct section *
 	return diag_set(d, CUTRACE_ECORRUPT, info->file, "%s", sqlite3_errmsg(trace_db(trace)));
 }
 
+/* A thread or process that could not be recorded, and the like. */
+static int64_t count_errors(struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t n = 0;
+
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT count(*) FROM diagnostic WHERE severity='error' AND source IN "
+			   "('recorder','collector')",
+			   -1, &s, NULL);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		n = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return n;
+}
+
 int info_gather(struct info *info, struct trace *t, const char *file, unsigned limit, struct diag *d)
 {
 	static const struct section meta = {"recording", "Recording",
@@ -183,6 +199,7 @@ int info_gather(struct info *info, struct trace *t, const char *file, unsigned l
 	info->closed = trace_meta_int(t, "closed", 0) == 1;
 	info->has_row_hashes = trace_has_row_hashes(t);
 	info->cut_off = trace_cut_off(t, &info->last_call);
+	info->errors = count_errors(t);
 	info->tables = arena_array(&info->arena, n + 1, sizeof(*info->tables));
 	if (!info->tables)
 		return diag_set(d, CUTRACE_ENOMEM, file, "out of memory");

@@ -35,6 +35,7 @@ struct info {
 	bool closed, has_row_hashes;
 	const char *cut_off; /* why the recording ended early; NULL: it did not */
 	uint64_t last_call;  /* then */
+	int64_t errors;      /* that the recorder or its collector reported */
 	unsigned ntables;
 	struct info_table *tables; /* the first is one row of facts */
 };

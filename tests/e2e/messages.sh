@@ -61,6 +61,12 @@ says err "unloadable: error: can't be executed: No such file"
 says err 'hint: .*loader'
 [ ! -e "$work/nothing.trace" ] || fail 'a trace of nothing was left behind'
 
+# A thread for which there is no ring (2 MB of shared memory) is not recorded: the trace is whole, the recording is not.
+expect 0 sh -c 'ulimit -f 2000; exec "$@"' sh "$cutrace" record -o "$work/ringless.trace" --device interp -- "$programs/driver_saxpy"
+says err 'warning: the recording is not complete'
+expect 0 "$cutrace" info "$work/ringless.trace"
+says out '^  the recorder reported 1 error: see its messages below'
+
 # A pattern that matches nothing is no error, but no silence.
 expect 0 "$cutrace" dump --func zzz "$fresh"
 says err "warning: no function of .*fresh.trace matches 'zzz'"
