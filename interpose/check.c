@@ -196,10 +196,12 @@ static CUresult wait_for(CUstream stream, bool per_thread)
 	struct rec_thread *t = rec_own_begin();
 	CUresult r;
 
+	rec_signals_restore(); /* it may take long; handlers' calls are not recorded meanwhile */
 	if (per_thread && rec_driver_has(API_ID_cuStreamSynchronize_ptsz))
 		r = REAL(cuStreamSynchronize_ptsz)(stream);
 	else
 		r = REAL(cuStreamSynchronize)(stream);
+	rec_signals_block();
 	rec_own_end(t);
 	return r;
 }

@@ -92,15 +92,12 @@ RESET(cuDevicePrimaryCtxReset_v2)
 CUresult rec_context_record(uint64_t seq, CUresult r)
 {
 	CUcontext context = NULL;
-	struct rec_thread *t;
 	int saved = errno;
 
 	if (r != CUDA_SUCCESS || !seq || !rec_driver_has(API_ID_cuCtxGetCurrent))
 		return r;
-	t = rec_own_begin();
 	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
 		context = NULL;
-	rec_own_end(t);
 	if (context)
 		rec_stream_record(seq, 0, (uintptr_t)context);
 	errno = saved;

@@ -74,11 +74,15 @@ extern REC_HIDDEN void *const rec_entries[];
 struct rec_thread {
 	uint8_t *data; /* the ring's bytes, mapped twice in a row: no record wraps */
 	uint64_t mask;
-	uint64_t head;  /* bytes written */
+	uint64_t head;  /* bytes taken; the ring's header has those published */
 	uint64_t limit; /* there is known to be room up to here */
 	struct ring_header *ring;
 	struct ring_session *session;
-	uint64_t seq;            /* call entered last */
+	uint64_t seq; /* call entered last */
+	uint64_t sp, open_at,
+		open_seq;        /* of the record that is being written, or was last: stack pointer of who
+					   does, where, an enter's number */
+	struct ring_record open; /* its header */
 	uint32_t functions_told; /* ids of unknown functions that this ring has named (thunk.c) */
 	struct rec_thread *next_free;
 };
@@ -90,14 +94,21 @@ extern REC_HIDDEN bool rec_use_tsc;
 
 struct rec_frame {
 	struct rec_thread *t;
-	uint64_t seq;
-	uint32_t func, bytes;
+	uint64_t seq, outer; /* of the call, and of the one that it interrupted or is made by */
+	uint32_t func;
 	void *record; /* being written */
 };
 
 /* This thread's ring with room for one record of `bytes`: starts recording on the thread, waits for the
  * collector to make room. NULL when calls are to pass through unrecorded. */
 REC_HIDDEN struct rec_thread *rec_make_room(uint64_t bytes);
+/* Takes the room for a record when that is not simple: nothing is free, a signal came between, or this is a
+ * signal handler that interrupted the writing of a record. seq: of an enter. */
+struct rec_frame;
+REC_HIDDEN void *rec_reserve_slowly(struct rec_thread *t, struct ring_record r, uint64_t seq);
+REC_HIDDEN uint64_t *rec_enter_slowly(struct rec_frame *f, struct ring_record r);
+/* The end of a record that a signal handler wrote behind the one that it interrupted. */
+REC_HIDDEN void rec_commit_nested(void *record);
 REC_HIDDEN uint64_t rec_clock(void);
 
 /* The second form's two halves. */
@@ -125,18 +136,81 @@ static inline uint64_t rec_f64(double x)
 	return bits;
 }
 
-/* Room for one record of `bytes` at the head; NULL when recording is over. Nothing is published yet. */
-static inline REC_INLINE void *rec_reserve(struct rec_thread *t, uint64_t bytes)
+/* ---- writing a record ------------------------------------------------------
+ * A signal handler may call the driver at any moment, also between two instructions of what follows. So room is
+ * taken by one instruction, after it has been noted what for; a handler that comes later writes
+ * behind it and publishes nothing, and whoever commits the first record that is not published publishes what
+ * handlers have left behind it as well. thread.c has the rare cases.
+ */
+
+static inline REC_INLINE uint64_t rec_stack_pointer(void)
 {
-	if (REC_UNLIKELY(t->head + bytes > t->limit) && rec_make_room(bytes) != t)
-		return NULL;
-	return t->data + (t->head & t->mask);
+	uint64_t sp;
+
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
 }
 
-static inline REC_INLINE void rec_commit(struct rec_thread *t, uint64_t bytes)
+static inline REC_INLINE uint64_t rec_head(const struct rec_thread *t)
 {
-	t->head += bytes;
-	atomic_store_explicit(&t->ring->head, t->head, memory_order_release);
+	return *(const volatile uint64_t *)&t->head;
+}
+
+static inline REC_INLINE uint64_t rec_published(const struct rec_thread *t)
+{
+	return atomic_load_explicit(&t->ring->head, memory_order_relaxed);
+}
+
+/* Room is known and no record is being written. (A wiped page has no room, and no ring to look into.) */
+static inline REC_INLINE bool rec_simple(const struct rec_thread *t, uint64_t head, uint64_t bytes)
+{
+	return REC_LIKELY(head + bytes <= t->limit) && REC_LIKELY(head == rec_published(t));
+}
+
+/* False when a signal handler has taken the room meanwhile. */
+static inline REC_INLINE bool rec_take(struct rec_thread *t, uint64_t head, uint64_t bytes)
+{
+	uint64_t next = head + bytes;
+	bool ok;
+
+	__asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(ok), "+m"(t->head), "+a"(head) : "r"(next) : "memory");
+	return ok;
+}
+
+static inline REC_INLINE void rec_note(struct rec_thread *t, uint64_t head, struct ring_record r)
+{
+	t->open = r;
+	t->open_at = head;
+	t->sp = rec_stack_pointer();
+}
+
+/* Room for one record, with its header; NULL when recording is over. Nothing is published yet. */
+static inline REC_INLINE void *rec_reserve(struct rec_thread *t, struct ring_record r)
+{
+	uint64_t head = rec_head(t);
+	struct ring_record *at = (struct ring_record *)(t->data + (head & t->mask));
+
+	if (REC_UNLIKELY(!rec_simple(t, head, r.bytes)))
+		return rec_reserve_slowly(t, r, 0);
+	rec_note(t, head, r);
+	if (REC_UNLIKELY(!rec_take(t, head, r.bytes)))
+		return rec_reserve_slowly(t, r, 0);
+	*at = r;
+	return at;
+}
+
+static inline REC_INLINE void rec_commit(struct rec_thread *t, void *record)
+{
+	uint64_t head;
+
+	if (REC_UNLIKELY(record != t->data + (rec_published(t) & t->mask))) {
+		rec_commit_nested(record);
+		return;
+	}
+	do {
+		head = rec_head(t);
+		atomic_store_explicit(&t->ring->head, head, memory_order_release);
+	} while (REC_UNLIKELY(rec_head(t) > rec_published(t)));
 }
 
 /* The collector has read these lines since they were written last. Fetched for writing ahead of use they cost
@@ -172,31 +246,40 @@ static inline REC_INLINE uint64_t rec_number(struct ring_session *s)
 
 static inline REC_INLINE uint64_t *rec_enter(struct rec_frame *f, uint32_t func, uint32_t nargs)
 {
+	struct ring_record r = {.bytes = (uint32_t)sizeof(struct ring_enter) + 8 * nargs,
+				.kind = RING_ENTER,
+				.flags = (uint16_t)func};
 	struct rec_thread *t = rec_self;
 	struct ring_enter *e;
+	uint64_t head = 0;
 
-	f->bytes = sizeof(*e) + 8 * nargs;
-	if (REC_UNLIKELY(!t || t->head + f->bytes > t->limit)) {
-		t = rec_make_room(f->bytes);
-		if (!t)
-			return NULL;
-	}
-	e = (struct ring_enter *)(t->data + (t->head & t->mask));
+	f->func = func;
+	if (REC_UNLIKELY(!t || (head = rec_head(t), !rec_simple(t, head, r.bytes))))
+		return rec_enter_slowly(f, r);
+	e = (struct ring_enter *)(t->data + (head & t->mask));
 	rec_fetch_ahead((uint8_t *)e + REC_AHEAD);
 	rec_fetch_ahead((uint8_t *)e + REC_AHEAD + 64);
 	f->t = t;
-	f->func = func;
 	/* Taken after the room is had, so that a number is followed by its record within nanoseconds. */
-	f->seq = t->seq = rec_number(t->session);
-	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_ENTER, .flags = (uint16_t)func};
-	e->seq = f->seq;
+	f->seq = rec_number(t->session);
+	t->open_seq = f->seq;
+	rec_note(t, head, r);
+	if (REC_LIKELY(rec_take(t, head, r.bytes))) {
+		e->r = r;
+		e->seq = f->seq;
+	} else if (!(e = rec_reserve_slowly(t, r, f->seq))) {
+		return NULL;
+	}
+	f->record = e;
+	f->outer = t->seq;
+	t->seq = f->seq;
 	e->tsc = rec_now();
 	return e->args;
 }
 
 static inline REC_INLINE void rec_publish_enter(struct rec_frame *f)
 {
-	rec_commit(f->t, f->bytes);
+	rec_commit(f->t, f->record);
 }
 
 /* A place for outs that nobody will read: recording ended while the call ran. */
@@ -207,11 +290,11 @@ static inline REC_INLINE uint64_t *rec_leave(struct rec_frame *f, int64_t result
 	struct rec_thread *t = f->t;
 	struct ring_exit *e;
 
-	f->bytes = sizeof(*e) + 8 * nouts;
-	e = f->record = rec_reserve(t, f->bytes);
+	t->seq = f->outer;
+	e = f->record = rec_reserve(
+		t, (struct ring_record){.bytes = (uint32_t)sizeof(*e) + 8 * nouts, .kind = RING_EXIT});
 	if (REC_UNLIKELY(!e))
 		return rec_scrap;
-	e->r = (struct ring_record){.bytes = f->bytes, .kind = RING_EXIT};
 	e->seq_seen = ring_newest(t->session);
 	e->tsc = rec_now();
 	e->result = (int32_t)result;
@@ -247,7 +330,7 @@ static inline REC_INLINE void rec_out(struct rec_frame *f, uint64_t *w, unsigned
 static inline REC_INLINE void rec_publish_exit(struct rec_frame *f)
 {
 	if (REC_LIKELY(f->record != NULL))
-		rec_commit(f->t, f->bytes);
+		rec_commit(f->t, f->record);
 }
 
 #endif

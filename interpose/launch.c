@@ -65,14 +65,14 @@ static inline void record(const struct launch *l, const struct rec_layout *layou
 {
 	struct rec_thread *t = rec_thread_now();
 	uint32_t size = (uint32_t)sizeof(struct ring_launch) + ((bytes + 7) & ~7u);
-	struct ring_launch *r = t ? rec_reserve(t, size) : NULL;
+	struct ring_record head = {.bytes = size, .kind = RING_LAUNCH, .flags = block || params};
+	struct ring_launch *r = t ? rec_reserve(t, head) : NULL;
 
 	if (!r)
 		return;
 	/* What a launch writes beyond other calls. */
 	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 64);
 	rec_fetch_ahead((uint8_t *)r + REC_AHEAD + 128);
-	r->r = (struct ring_record){.bytes = size, .kind = RING_LAUNCH, .flags = block || params};
 	r->seq = l->seq;
 	r->function = l->function;
 	r->nparams = layout ? layout->nparams : 0;
@@ -81,7 +81,7 @@ static inline void record(const struct launch *l, const struct rec_layout *layou
 		memcpy(r->params, block, bytes);
 	else if (params)
 		pack(r->params, layout, params);
-	rec_commit(t, size);
+	rec_commit(t, r);
 }
 
 static void *none[1];

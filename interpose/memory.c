@@ -25,12 +25,12 @@ struct block {
 static void put_block(struct walk *w, unsigned param, uint64_t address, size_t bytes)
 {
 	uint64_t size = sizeof(struct ring_memory) + sizeof(struct block) + ((bytes + 7) & ~(size_t)7);
-	struct ring_memory *m = rec_reserve(w->t, size);
+	struct ring_memory *m = rec_reserve(
+		w->t, (struct ring_record){.bytes = (uint32_t)size, .kind = RING_MEMORY, .flags = w->phase});
 	struct block *b;
 
 	if (!m)
 		return;
-	m->r = (struct ring_record){.bytes = (uint32_t)size, .kind = RING_MEMORY, .flags = w->phase};
 	m->seq = w->seq;
 	b = (struct block *)m->blocks;
 	b->address = address;
@@ -39,7 +39,7 @@ static void put_block(struct walk *w, unsigned param, uint64_t address, size_t b
 	if (bytes) /* zeros the padding */
 		memset(b->data + ((bytes - 1) & ~(size_t)7), 0, 8);
 	memcpy(b->data, (const void *)(uintptr_t)address, bytes);
-	rec_commit(w->t, size);
+	rec_commit(w->t, m);
 }
 
 static void piece(void *ctx, unsigned param, uint64_t address, size_t bytes)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -60,6 +61,43 @@ pthread_mutex_t rec_locks[REC_LOCKS] = {
 	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
 	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
 };
+
+/* A handler that calls the driver must not find its own thread in here. Not blocked are signals that tell of what
+ * the thread itself does, and those that the C library keeps for itself (32, 33). */
+#define BIT(signo) (1ull << ((signo)-1))
+static const uint64_t held_back = ~(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) |
+				    BIT(SIGABRT) | BIT(SIGSYS) | BIT(32) | BIT(33));
+static __thread uint64_t signal_mask __attribute__((tls_model("initial-exec")));
+static __thread unsigned signals_depth __attribute__((tls_model("initial-exec")));
+
+void rec_signals_block(void)
+{
+	uint64_t before;
+
+	if (signals_depth == 0) {
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held_back, &before, sizeof(before));
+		signal_mask = before;
+	}
+	signals_depth++;
+}
+
+void rec_signals_restore(void)
+{
+	if (--signals_depth == 0)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signal_mask, NULL, sizeof(signal_mask));
+}
+
+static void lock_socket(void)
+{
+	rec_signals_block();
+	pthread_mutex_lock(&process->lock);
+}
+
+static void unlock_socket(void)
+{
+	pthread_mutex_unlock(&process->lock);
+	rec_signals_restore();
+}
 
 /* In a forked child. Also for kernels without MADV_WIPEONFORK. */
 static void after_fork(void)
@@ -288,9 +326,9 @@ struct ring_session *rec_session(void)
 	if (REC_UNLIKELY(!process))
 		return NULL;
 	if (process->state == PROCESS_NEW) {
-		pthread_mutex_lock(&process->lock);
+		lock_socket();
 		start();
-		pthread_mutex_unlock(&process->lock);
+		unlock_socket();
 	}
 	return process->state == PROCESS_RECORDED ? process->session : NULL;
 }
@@ -304,12 +342,12 @@ bool rec_collector_lives(void)
 		return false;
 	if (!atomic_load_explicit(&process->session->collector_alive, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&process->lock);
+	lock_socket();
 	alive = socket_ready();
 	p = (struct pollfd){.fd = process->fd, .events = 0};
 	if (alive && poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)))
 		alive = false;
-	pthread_mutex_unlock(&process->lock);
+	unlock_socket();
 	return alive;
 }
 
@@ -318,19 +356,19 @@ bool rec_announce_ring(int memfd)
 	struct ring_message m = {RING_MSG_RING, sizeof(m)};
 	bool ok;
 
-	pthread_mutex_lock(&process->lock);
+	lock_socket();
 	ok = socket_ready() && transmit(&m, sizeof(m), memfd) && receive(&m, sizeof(m), NULL) &&
 	     m.kind == RING_MSG_TAKEN;
-	pthread_mutex_unlock(&process->lock);
+	unlock_socket();
 	return ok;
 }
 
 void rec_say(const char *text)
 {
-	pthread_mutex_lock(&process->lock);
+	lock_socket();
 	if (socket_ready())
 		say(text);
-	pthread_mutex_unlock(&process->lock);
+	unlock_socket();
 }
 
 bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
@@ -338,10 +376,10 @@ bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
 	struct ring_ask ask = {.m = {RING_MSG_ASK_PARAMS, sizeof(ask)}, .function = function, .seq = seq};
 	bool ok;
 
-	pthread_mutex_lock(&process->lock);
+	lock_socket();
 	ok = socket_ready() && transmit(&ask, sizeof(ask), -1) && receive(answer, sizeof(*answer), NULL) &&
 	     answer->m.kind == RING_MSG_PARAMS;
-	pthread_mutex_unlock(&process->lock);
+	unlock_socket();
 	return ok;
 }
 

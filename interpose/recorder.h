@@ -49,6 +49,10 @@ bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
 uint64_t rec_unique(void);
 extern bool rec_checking; /* --check */
 
+/* Around what a signal handler that calls the driver must not interrupt: locks, calls of the recorder's own. */
+void rec_signals_block(void);
+void rec_signals_restore(void);
+
 /* Locks of tables. None is held across a call into the driver. A forked child finds them free, whoever held
  * them in its parent. */
 enum rec_lock {
@@ -63,11 +67,13 @@ enum rec_lock {
 extern pthread_mutex_t rec_locks[REC_LOCKS];
 static inline void rec_lock(enum rec_lock which)
 {
+	rec_signals_block();
 	pthread_mutex_lock(&rec_locks[which]);
 }
 static inline void rec_unlock(enum rec_lock which)
 {
 	pthread_mutex_unlock(&rec_locks[which]);
+	rec_signals_restore();
 }
 
 /* ---- thread.c ------------------------------------------------------------- */
@@ -85,8 +91,10 @@ extern __thread unsigned rec_own_depth __attribute__((tls_model("initial-exec"))
 extern __thread struct rec_thread *rec_aside __attribute__((tls_model("initial-exec")));
 static inline struct rec_thread *rec_own_begin(void)
 {
-	struct rec_thread *t = rec_self;
+	struct rec_thread *t;
 
+	rec_signals_block();
+	t = rec_self;
 	if (rec_own_depth++ == 0)
 		rec_aside = t;
 	rec_self = NULL;
@@ -96,6 +104,7 @@ static inline void rec_own_end(struct rec_thread *t)
 {
 	rec_own_depth--;
 	rec_self = t;
+	rec_signals_restore();
 }
 static inline bool rec_own(void)
 {

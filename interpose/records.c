@@ -17,11 +17,7 @@ static uint64_t piece_bytes(const struct rec_thread *t)
 
 static inline void *begin(struct rec_thread *t, uint64_t bytes, uint16_t kind, uint16_t flags)
 {
-	struct ring_record *r = rec_reserve(t, bytes);
-
-	if (r)
-		*r = (struct ring_record){.bytes = (uint32_t)bytes, .kind = kind, .flags = flags};
-	return r;
+	return rec_reserve(t, (struct ring_record){.bytes = (uint32_t)bytes, .kind = kind, .flags = flags});
 }
 
 static uint64_t round8(uint64_t n)
@@ -51,7 +47,7 @@ void rec_diag2(int severity, uint64_t seq, const char *text, const char *name)
 	memcpy(d->text + n, name ? name : "", m);
 	memcpy(d->text + n + m, cut, more);
 	d->text[n + m + more] = '\0';
-	rec_commit(t, d->r.bytes);
+	rec_commit(t, d);
 }
 
 void rec_diag(int severity, uint64_t seq, const char *text)
@@ -101,7 +97,7 @@ void rec_payload_piece(const struct rec_payload *p, uint64_t id, uint64_t total,
 		if (!r)
 			return;
 		memcpy(r->data, (const char *)data + done, n);
-		rec_commit(t, r->r.bytes);
+		rec_commit(t, r);
 		done += n;
 	} while (done < bytes);
 }
@@ -131,7 +127,7 @@ static void payload_rows(const struct rec_payload *p, const struct gather *g, ui
 		if (!r)
 			return;
 		gather_rows(g, r->data, done, n);
-		rec_commit(t, r->r.bytes);
+		rec_commit(t, r);
 	}
 }
 
@@ -185,7 +181,7 @@ void rec_payload_linear(uint64_t seq, enum ring_payload_kind kind, int param, co
 	r->device_address = device;
 	r->data_bytes = bytes;
 	memcpy(r->data, host, bytes);
-	rec_commit(t, r->r.bytes);
+	rec_commit(t, r);
 }
 
 void rec_payload(const struct rec_payload *p, const void *data)
@@ -242,7 +238,7 @@ void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context)
 	s->seq = seq;
 	s->stream = stream;
 	s->context = context;
-	rec_commit(t, sizeof(*s));
+	rec_commit(t, s);
 }
 
 void rec_device_record(const struct ring_device *d)
@@ -253,7 +249,7 @@ void rec_device_record(const struct ring_device *d)
 	if (!r)
 		return;
 	memcpy((char *)r + sizeof(r->r), (const char *)d + sizeof(d->r), sizeof(*d) - sizeof(d->r));
-	rec_commit(t, sizeof(*r));
+	rec_commit(t, r);
 }
 
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
@@ -267,7 +263,7 @@ void rec_kernel_record(uint64_t function, uint64_t module, const char *name)
 	k->function = function;
 	k->module = module;
 	memcpy(k->name, name, n + 1);
-	rec_commit(t, k->r.bytes);
+	rec_commit(t, k);
 }
 
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16])
@@ -281,7 +277,7 @@ void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t 
 	h->base = base;
 	h->bytes = bytes;
 	memcpy(h->hash, hash, sizeof(h->hash));
-	rec_commit(t, sizeof(*h));
+	rec_commit(t, h);
 }
 
 void rec_function_record(uint32_t id, const char *name)
@@ -295,5 +291,5 @@ void rec_function_record(uint32_t id, const char *name)
 	f->func = id;
 	f->pad = 0;
 	memcpy(f->name, name, n + 1);
-	rec_commit(t, f->r.bytes);
+	rec_commit(t, f);
 }

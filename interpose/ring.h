@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 4u
+#define RING_VERSION 5u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* How calls get their numbers. Each call's is greater than that of every call that had ended before it began.
@@ -73,6 +73,7 @@ struct ring_header {
 	_Atomic uint32_t producer_waits; /* futex word: set while the producer sleeps for room */
 	_Atomic uint32_t closed;         /* no thread uses the ring at present; everything is published */
 	uint64_t waits, waited_ns;       /* producer: how often and how long the ring was full */
+	uint64_t lost; /* producer: calls of signal handlers for which there was no room and never would be */
 };
 
 enum ring_kind {
@@ -90,14 +91,22 @@ enum ring_kind {
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
 			again */
 	RING_THREAD_END,
-	RING_DEVICE, /* a device that the driver offers */
-	RING_STREAM, /* the context of what the call around made */
+	RING_DEVICE,    /* a device that the driver offers */
+	RING_STREAM,    /* the context of what the call around made */
+	RING_ABANDONED, /* was being written when a signal handler left by siglongjmp; flags: its kind */
 };
+
+/* A signal handler's records lie behind the one that it interrupted, and are published with it. Until then the
+ * producer tells by these bits of `kind` which of them are whole: what was interrupted may never be continued.
+ */
+#define RING_NESTED_OPEN 0x8000u
+#define RING_NESTED      0x4000u
+#define RING_KIND_MASK   0x3fffu
 
 /* Every record begins so. `bytes` includes this header and is a multiple of 8. */
 struct ring_record {
 	uint32_t bytes;
-	uint16_t kind; /* enum ring_kind */
+	uint16_t kind; /* enum ring_kind, RING_NESTED */
 	uint16_t flags;
 };
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,6 +27,66 @@ static bool have_key;
 #define SPINS        2000 /* a few microseconds: the collector polls every few hundred while anything comes */
 #define NAP_NS       10000000
 #define THREAD_BYTES 4096
+
+/* ---- records that a signal interrupted --------------------------------------------- */
+
+/* The kernel puts at least 1080 bytes between a function and the handler that interrupts it: what the red zone,
+ * siginfo, ucontext and FXSAVE take (x86-64 psABI 3.2.2, rt_sigframe). */
+#define SIGNAL_FRAME_BYTES 1024u
+/* Stack pointers that are farther apart are on different stacks. */
+#define STACK_BYTES (64u << 20)
+
+static bool within(uint64_t sp, const stack_t *s)
+{
+	return sp - (uintptr_t)s->ss_sp <= s->ss_size;
+}
+
+/* Something is taken and not published: has its writer been left by siglongjmp, or is it waiting for this
+ * handler to return? */
+static bool is_abandoned(const struct rec_thread *t)
+{
+	uint64_t now = rec_stack_pointer();
+	stack_t alternate;
+
+	if (sigaltstack(NULL, &alternate) == 0 && alternate.ss_size) {
+		bool was_there = within(t->sp, &alternate), is_there = alternate.ss_flags & SS_ONSTACK;
+
+		if (was_there != is_there)
+			return was_there;
+	}
+	return now + SIGNAL_FRAME_BYTES > t->sp && now < t->sp + STACK_BYTES;
+}
+
+/* Returns the bytes of the record at `at`, which is marked unless it is whole. */
+static uint32_t next_abandoned(const struct rec_thread *t, uint64_t at)
+{
+	struct ring_record *r = (struct ring_record *)(t->data + (at & t->mask));
+
+	if (at == t->open_at) { /* perhaps not even begun */
+		*r = t->open;
+		if (r->kind == RING_ENTER)
+			((struct ring_enter *)r)->seq = t->open_seq;
+	}
+	if (!(r->kind & RING_NESTED)) {
+		r->flags = r->kind & RING_KIND_MASK;
+		r->kind = RING_ABANDONED | RING_NESTED;
+	}
+	return r->bytes;
+}
+
+/* Publishes what is whole. */
+static void end_abandoned(struct rec_thread *t)
+{
+	uint64_t at, head;
+
+	rec_signals_block();
+	at = rec_published(t);
+	head = rec_head(t);
+	while (at < head)
+		at += next_abandoned(t, at);
+	atomic_store_explicit(&t->ring->head, head, memory_order_release);
+	rec_signals_restore();
+}
 
 /* ---- rings ----------------------------------------------------------------- */
 
@@ -121,14 +182,15 @@ static struct rec_thread *take_free_ring(void)
 
 static void say_thread(struct rec_thread *t)
 {
-	struct ring_thread *r = rec_reserve(t, sizeof(*r));
+	struct ring_thread *r =
+		rec_reserve(t, (struct ring_record){.bytes = sizeof(*r), .kind = RING_THREAD});
 
 	if (!r)
 		return;
-	*r = (struct ring_thread){.r = {.bytes = sizeof(*r), .kind = RING_THREAD},
-				  .tid = (uint64_t)syscall(SYS_gettid)};
+	r->tid = (uint64_t)syscall(SYS_gettid);
+	memset(r->name, 0, sizeof(r->name));
 	prctl(PR_GET_NAME, r->name);
-	rec_commit(t, sizeof(*r));
+	rec_commit(t, r);
 }
 
 static void thread_end(void *arg)
@@ -138,11 +200,12 @@ static void thread_end(void *arg)
 
 	if (!t->ring) /* a child's wiped page */
 		return;
-	r = rec_reserve(t, sizeof(*r));
-	if (r) {
-		*r = (struct ring_record){.bytes = sizeof(*r), .kind = RING_THREAD_END};
-		rec_commit(t, sizeof(*r));
-	}
+	rec_signals_block();
+	if (rec_head(t) != rec_published(t)) /* it ended in a handler */
+		end_abandoned(t);
+	r = rec_reserve(t, (struct ring_record){.bytes = sizeof(*r), .kind = RING_THREAD_END});
+	if (r)
+		rec_commit(t, r);
 	atomic_store_explicit(&t->ring->closed, 1, memory_order_release);
 	rec_self = NULL;
 	rec_returns_free();
@@ -150,6 +213,7 @@ static void thread_end(void *arg)
 	t->next_free = free_rings;
 	free_rings = t;
 	rec_unlock(REC_LOCK_RINGS);
+	rec_signals_restore();
 }
 
 __attribute__((constructor)) static void thread_init(void)
@@ -165,15 +229,15 @@ void rec_threads_forget(void)
 	free_rings = NULL;
 }
 
-struct rec_thread *rec_thread_get(void)
+static struct rec_thread *start_thread(void)
 {
 	struct ring_session *s;
 	struct rec_thread *t;
-	int saved = errno;
 
-	if (rec_self)
+	if (rec_self) /* by a signal handler just now */
 		return rec_self;
-	if (rec_own_depth || !(s = rec_session()))
+	s = rec_session();
+	if (!s)
 		return NULL;
 	/* What is below calls nothing of the driver, but the allocator hooks of some programs do. */
 	rec_own_depth++;
@@ -192,8 +256,32 @@ struct rec_thread *rec_thread_get(void)
 			"the process is not recorded from here on");
 		rec_stop();
 	}
-	errno = saved;
 	return rec_self;
+}
+
+struct rec_thread *rec_thread_get(void)
+{
+	struct rec_thread *t;
+	int saved = errno;
+
+	if (rec_self)
+		return rec_self;
+	if (rec_own_depth || rec_off)
+		return NULL;
+	rec_signals_block();
+	t = start_thread();
+	rec_signals_restore();
+	errno = saved;
+	return t;
+}
+
+/* What a handler did before it left by siglongjmp, and nothing was called since. */
+__attribute__((destructor)) static void program_end(void)
+{
+	struct rec_thread *t = rec_self;
+
+	if (t && t->ring && rec_head(t) != rec_published(t) && is_abandoned(t))
+		end_abandoned(t);
 }
 
 /* ---- waiting for room --------------------------------------------------------- */
@@ -201,7 +289,7 @@ struct rec_thread *rec_thread_get(void)
 static bool has_room(struct rec_thread *t, uint64_t bytes)
 {
 	t->limit = atomic_load_explicit(&t->ring->tail, memory_order_acquire) + t->mask + 1;
-	return t->head + bytes <= t->limit;
+	return rec_head(t) + bytes <= t->limit;
 }
 
 static void nap(struct ring_header *h)
@@ -215,12 +303,24 @@ static void nap(struct ring_header *h)
 	atomic_store(&h->producer_waits, 0);
 }
 
+/* A signal handler has filled the ring behind the record that it interrupted: nothing can be published before
+ * it returns. */
+static bool room_never_comes(const struct rec_thread *t, uint64_t bytes)
+{
+	return rec_head(t) + bytes > rec_published(t) + t->mask + 1;
+}
+
 /* False when the collector is gone: recording is over. */
 static bool wait_room(struct rec_thread *t, uint64_t bytes)
 {
 	uint64_t begin = rec_clock();
 
 	for (unsigned spins = 0; !has_room(t, bytes); spins++) {
+		if (room_never_comes(t, bytes)) {
+			t->ring->lost++;
+			t->seq = 0; /* to hooks it looks unrecorded */
+			return false;
+		}
 		if (spins < SPINS) {
 			_mm_pause();
 			continue;
@@ -252,9 +352,71 @@ struct rec_thread *rec_make_room(uint64_t bytes)
 	if (t && !t->ring) /* wiped by a fork */
 		rec_threads_forget();
 	t = rec_thread_get();
+	if (t && rec_head(t) != rec_published(t) && is_abandoned(t))
+		end_abandoned(t);
 	ok = t && (has_room(t, bytes) || wait_room(t, bytes));
 	errno = saved;
 	return ok ? t : NULL;
+}
+
+/* With signals blocked. Behind a record that is being written the header says which state this one is in. */
+static void *take_slowly(struct rec_thread *t, struct ring_record r, uint64_t seq)
+{
+	uint64_t head = rec_head(t);
+	struct ring_record *at = (struct ring_record *)(t->data + (head & t->mask));
+
+	if (head + r.bytes > t->limit) /* a handler has taken the room that there was */
+		return NULL;
+	if (head != rec_published(t)) {
+		r.kind |= RING_NESTED_OPEN;
+	} else {
+		t->open_seq = seq;
+		rec_note(t, head, r);
+	}
+	*at = r;
+	if (seq)
+		((struct ring_enter *)at)->seq = seq;
+	return rec_take(t, head, r.bytes) ? at : NULL;
+}
+
+void *rec_reserve_slowly(struct rec_thread *t, struct ring_record r, uint64_t seq)
+{
+	void *at;
+
+	do {
+		if (rec_make_room(r.bytes) != t)
+			return NULL;
+		rec_signals_block();
+		at = take_slowly(t, r, seq);
+		rec_signals_restore();
+	} while (!at);
+	return at;
+}
+
+uint64_t *rec_enter_slowly(struct rec_frame *f, struct ring_record r)
+{
+	struct rec_thread *t = rec_make_room(r.bytes);
+	struct ring_enter *e;
+
+	if (!t)
+		return NULL;
+	f->t = t;
+	f->seq = rec_number(t->session);
+	f->record = e = rec_reserve_slowly(t, r, f->seq);
+	if (!e)
+		return NULL;
+	f->outer = t->seq;
+	t->seq = f->seq;
+	e->tsc = rec_now();
+	return e->args;
+}
+
+void rec_commit_nested(void *record)
+{
+	struct ring_record *r = record;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	*(volatile uint16_t *)&r->kind = (uint16_t)((r->kind & RING_KIND_MASK) | RING_NESTED);
 }
 
 /* ---- numbers ---------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #define MAX_RETURNS    ((RETURNS_BYTES - sizeof(struct rec_returns)) / sizeof(struct rec_return))
 
 struct rec_return {
-	uint64_t address, sp, seq, out;
+	uint64_t address, sp, seq, outer, out;
 	struct rec_thread *ring; /* that the call was entered in */
 	uint32_t index;
 };
@@ -96,8 +96,10 @@ static void name_functions(struct rec_thread *t)
 {
 	uint32_t n = atomic_load_explicit(&count, memory_order_acquire);
 
-	for (; t->functions_told < n; t->functions_told++)
-		rec_function_record(RING_UNKNOWN + t->functions_told, thunks[t->functions_told].name);
+	/* A signal handler may come and do the same: a name told twice does no harm. */
+	for (uint32_t i = t->functions_told; i < n; i++)
+		rec_function_record(RING_UNKNOWN + i, thunks[i].name);
+	t->functions_told = n;
 }
 
 static void fill(uint64_t *w, const struct thunk_registers *r, const uint64_t *stack)
@@ -143,6 +145,7 @@ void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_sl
 			(struct rec_return){.address = *return_slot,
 					    .sp = (uintptr_t)(return_slot + 1),
 					    .seq = f.seq,
+					    .outer = f.outer,
 					    .ring = f.t,
 					    .index = index,
 					    .out = k->out_param >= 0 ? r->integer[k->out_param] : 0};
@@ -173,7 +176,7 @@ static struct rec_return pop_return(uint64_t sp)
 uint64_t thunk_exit(uint64_t rax, uint64_t sp)
 {
 	struct rec_return e = pop_return(sp);
-	struct rec_frame f = {.t = e.ring, .seq = e.seq, .func = RING_UNKNOWN + e.index};
+	struct rec_frame f = {.t = e.ring, .seq = e.seq, .outer = e.outer, .func = RING_UNKNOWN + e.index};
 	uint64_t *w;
 
 	/* Recording has ended meanwhile, or this is a child that was forked inside the call. */

@@ -419,9 +419,24 @@ static bool on_copy(struct collector *c, struct ring *r, const struct ring_copy 
 	return p->r.bytes >= sizeof(*p) && p->data_bytes <= p->r.bytes - sizeof(*p) && payload_copy(c, r, p);
 }
 
+/* Nothing came of it, but a call's number was taken. */
+static bool on_abandoned(struct collector *c, struct ring *r, const struct ring_record *rec)
+{
+	const struct ring_enter *e = (const struct ring_enter *)rec;
+
+	if (rec->flags != RING_ENTER)
+		return true;
+	if (rec->bytes < sizeof(*e))
+		return false;
+	events_entered(c, e->seq);
+	if (r == c->counted_alone && e->seq > c->unused_number)
+		number_is_unused(c);
+	return true;
+}
+
 static bool on_record(struct collector *c, struct ring *r, const struct ring_record *rec)
 {
-	switch ((enum ring_kind)rec->kind) {
+	switch ((enum ring_kind)(rec->kind & RING_KIND_MASK)) {
 	case RING_ENTER: return on_enter(c, r, (const struct ring_enter *)rec);
 	case RING_EXIT: return on_exit_record(c, r, (const struct ring_exit *)rec);
 	case RING_MEMORY: return on_memory(r, (const struct ring_memory *)rec);
@@ -438,6 +453,7 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 		if (rec->bytes >= sizeof(struct ring_thread))
 			begin_thread(c, r, (const struct ring_thread *)rec);
 		return rec->bytes >= sizeof(struct ring_thread);
+	case RING_ABANDONED: return on_abandoned(c, r, rec);
 	case RING_THREAD_END: end_thread(c, r); return true;
 	}
 	return false;
@@ -511,6 +527,7 @@ void drain_tell_flights(struct collector *c)
 void drain_process_end(struct collector *c, struct process *p)
 {
 	struct ring **at = &c->rings, *r;
+	uint64_t lost = 0;
 
 	while ((r = *at)) {
 		if (r->process != p) {
@@ -519,6 +536,7 @@ void drain_process_end(struct collector *c, struct process *p)
 		}
 		drain_ring(c, r);
 		end_thread(c, r);
+		lost += r->header->lost;
 		p->waits += r->header->waits;
 		p->waited_ns += r->header->waited_ns;
 		*at = r->next;
@@ -526,5 +544,11 @@ void drain_process_end(struct collector *c, struct process *p)
 			number_is_unused(c);
 		ring_free(r);
 	}
+	if (lost)
+		collector_diag(c, p, 0, "warning", "recorder",
+			       "%llu calls of signal handlers, or parts of them, are not recorded: the ring "
+			       "was full "
+			       "of what they had done since they interrupted the recorder",
+			       (unsigned long long)lost);
 	payloads_abort(c, p);
 }
