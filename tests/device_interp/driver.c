@@ -61,6 +61,8 @@ void test_open(struct test_device *t, const char *options)
 
 	memset(t, 0, sizeof(*t));
 	check(ops->open(&t->dev, 0, options, &host, &d), &d);
+	if (!options || !strstr(options, "watchdog_ms"))
+		check(ops->control(t->dev, "watchdog_ms", "120000", &d), &d);
 	t->next_addr = 0x550000000000ull;
 	pthread_mutex_init(&t->lock, NULL);
 }
