@@ -454,7 +454,11 @@ static int emit_body(struct decode *c, const struct exec_row *row)
 	uint32_t first = c->code->ninsts;
 
 	if (!rc)
-		rc = row->emit ? row->emit(c, row) : emit_signature(c, row);
+		rc = contract_keep(c);
+	if (!rc)
+		rc = contract_is_fused(c) ? contract_sum(c)
+		     : row->emit          ? row->emit(c, row)
+					  : emit_signature(c, row);
 	if (!rc && site)
 		rc = check_site_end(c, site, first);
 	return rc ? rc : inject_result(c);
@@ -587,6 +591,8 @@ int decode_function(struct decode *c)
 		find_joins(c);
 	if (!rc)
 		rc = keep_stack(c);
+	if (!rc)
+		rc = contract_begin(c);
 	for (uint32_t b = 0; b < f->nblocks && !rc; b++)
 		if (b == 0 || f->blocks[b].npreds)
 			rc = decode_block(c, b);
@@ -596,6 +602,7 @@ int decode_function(struct decode *c)
 		apply_fixups(c);
 		c->code->frame_bytes = c->temps_base + c->temps_max;
 	}
+	contract_end(c);
 	free(c->block_pc);
 	free(c->is_join);
 	free(c->fixups);

@@ -26,7 +26,9 @@ struct decode {
 	uint32_t temps; /* bytes of temporaries used by this instruction */
 	uint32_t temps_max, temps_base;
 	const struct inject_spec *inject;
-	uint8_t check; /* checked mode, check.h */
+	struct contraction_mode contraction;
+	struct contractions *fused; /* contract.c: of the function; NULL = none */
+	uint8_t check;              /* checked mode, check.h */
 	const struct exec_set *exec;
 	struct diag *diag;
 	struct fixup *fixups;
@@ -127,6 +129,13 @@ int64_t param_area(struct decode *c, const struct ptx_operand *o);
 int add_offset(struct decode *c, uint32_t base, int64_t imm, uint32_t *pos);
 /* When the fault to inject is this store: replaces its data by a damaged copy. */
 int inject_stored(struct decode *c, uint32_t *data, unsigned bits);
+
+/* contract.c: around a function's decoding, and for its multiplications and sums. */
+int contract_begin(struct decode *c);
+void contract_end(struct decode *c);
+int contract_keep(struct decode *c);
+bool contract_is_fused(const struct decode *c);
+int contract_sum(struct decode *c);
 
 /* Conversions used by decode itself (exec_cvt.c, base variant). */
 #define cvt_resize EXEC_FAMILY(cvt_resize)

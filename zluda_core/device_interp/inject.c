@@ -54,11 +54,7 @@ int inject_set(struct interp_device *dev, const char *value, struct diag *d)
 		s.thread = n[3] > UINT32_MAX ? UINT32_MAX : (uint32_t)n[3];
 		s.active = true;
 	}
-	pthread_mutex_lock(&dev->code_lock);
-	dev->inject = s;
-	dev->inject_generation++;
-	atomic_store(&dev->inject_hits, 0);
-	pthread_mutex_unlock(&dev->code_lock);
+	kernel_variants_changed(dev, &s, NULL);
 	return 0;
 }
 

@@ -124,8 +124,8 @@ struct program {
 	uint32_t nentries, cap_entries;
 	uint32_t static_shared; /* bytes; dynamic shared memory starts here */
 	uint32_t stack_bytes;   /* per lane */
-	uint64_t inject_generation;
-	struct program *next; /* older programs with injected faults */
+	uint64_t generation;    /* of the controls that it was decoded with */
+	struct program *next;   /* older variants of the kernel */
 };
 
 struct dev_module {
@@ -141,7 +141,8 @@ struct dev_kernel {
 	struct dev_module *module;
 	struct ptx_func *func;
 	struct program *program;
-	struct program *injected; /* decoded with the fault of control "inject" */
+	struct program *
+		variants; /* decoded with a fault to inject, or with fused products and sums; the newest first */
 	struct diag error;
 	int status;
 };
@@ -348,6 +349,18 @@ struct inject_spec {
 	bool active;
 };
 
+/* Which of the products and sums that may be fused are. */
+struct contraction_mode {
+	enum { CONTRACT_NONE, CONTRACT_ALL, CONTRACT_SEEDED } which;
+	uint64_t seed;
+};
+
+/* What a kernel is decoded with. */
+struct program_variant {
+	const struct inject_spec *inject; /* NULL: none */
+	struct contraction_mode contraction;
+};
+
 struct watch_state {
 	pthread_mutex_t lock;
 	uint64_t addr, bytes;
@@ -371,7 +384,8 @@ struct interp_device {
 	pthread_mutex_t code_lock;
 	uint32_t next_module;
 	struct inject_spec inject;
-	uint64_t inject_generation;
+	struct contraction_mode contraction;
+	uint64_t variant_generation; /* counts changes of these two */
 	atomic_uint_fast64_t inject_hits;
 	struct watch_state watch;
 	_Atomic(struct dev_texture *) textures; /* DEV_TEXTURES of them once one was set */
@@ -388,10 +402,49 @@ struct interp_device {
 	atomic_uint_fast64_t instructions; /* of all launches, for benchmarks */
 };
 
-/* decode.c: program of a kernel; error in *d. `inject` may be NULL. */
-/* Shared memory a block can have, static and dynamic. */
+/* struct device is opaque outside; here it is ours. */
+static inline struct interp_device *interp_own(struct device *d)
+{
+	return (struct interp_device *)(void *)d;
+}
+
+/* device_interp.c: shared memory a block can have, static and dynamic */
 uint32_t device_shared_bytes(const struct interp_device *dev);
-struct program *program_build(struct dev_kernel *k, const struct inject_spec *inject, struct diag *d);
+
+/* settings.c */
+int interp_settings(struct interp_device *dev, const char *options, struct diag *d); /* at open */
+int interp_control(struct device *device, const char *key, const char *value, struct diag *d);
+
+/* transfer.c: operations of device.h */
+int interp_mem_create(struct device *device, uint64_t bytes, struct dev_mem **out, struct diag *d);
+int interp_mem_import(struct device *device, void *host, uint64_t bytes, struct dev_mem **out,
+		      struct diag *d);
+void interp_mem_destroy(struct device *device, struct dev_mem *m);
+int interp_map(struct device *device, uint64_t addr, uint64_t bytes, struct dev_mem *mem, uint64_t offset,
+	       bool adjacent, struct diag *d);
+int interp_unmap(struct device *device, uint64_t addr, uint64_t bytes, struct diag *d);
+void *interp_host_view(struct device *device, uint64_t addr, uint64_t bytes);
+int interp_read(struct device *device, void *dst, uint64_t src, uint64_t bytes, struct diag *d);
+int interp_write(struct device *device, uint64_t dst, const void *src, uint64_t bytes, struct diag *d);
+int interp_copy(struct device *device, uint64_t dst, uint64_t src, uint64_t bytes, struct diag *d);
+int interp_fill(struct device *device, uint64_t dst, uint32_t value, unsigned width, uint64_t count,
+		struct diag *d);
+
+/* kernel.c: operations of device.h */
+int interp_module_load(struct device *device, struct ptx_module *ptx, const struct dev_module_env *env,
+		       struct dev_module **out, struct diag *d);
+void interp_module_unload(struct device *device, struct dev_module *m);
+int interp_kernel_get(struct device *device, struct dev_module *m, const char *name, struct dev_kernel **out,
+		      struct diag *d);
+void interp_kernel_info(struct device *device, struct dev_kernel *k, struct dev_kernel_info *out);
+uint64_t interp_func_address(struct device *device, struct dev_module *m, uint32_t func);
+int interp_launch(struct device *device, const struct dev_launch *l, struct dev_fault *fault);
+/* A control that changes code was set (NULL: as it was); kernels are decoded again when they are launched next. */
+void kernel_variants_changed(struct interp_device *dev, const struct inject_spec *inject,
+			     const struct contraction_mode *contraction);
+
+/* program.c: a kernel with all it calls; NULL: error in *d. */
+struct program *program_build(struct dev_kernel *k, const struct program_variant *variant, struct diag *d);
 void program_free(struct program *p);
 
 /* grid.c */

@@ -200,7 +200,7 @@ static int refuse_address_taken(struct decode *c)
 	return emit(c, exec_refused) ? 0 : CUTRACE_ENOMEM;
 }
 
-static int decode_all(struct program *p, const struct reach *r, const struct inject_spec *inject,
+static int decode_all(struct program *p, const struct reach *r, const struct program_variant *variant,
 		      struct diag *d)
 {
 	struct decode *c = calloc(1, sizeof(*c));
@@ -214,11 +214,12 @@ static int decode_all(struct program *p, const struct reach *r, const struct inj
 	c->check = p->module->dev->checker ? p->module->dev->checker->what : 0;
 	c->symbol_offset = calloc(n, sizeof(uint32_t));
 	c->shared_offset = calloc(n, sizeof(uint32_t));
-	if (inject) {
+	c->contraction = variant->contraction;
+	if (variant->inject) {
 		struct inject_spec *copy = arena_alloc(&p->arena, sizeof(*copy), 16);
 
 		if (copy)
-			*copy = *inject;
+			*copy = *variant->inject;
 		c->inject = copy;
 	}
 	if (!c->exec || !c->symbol_offset || !c->shared_offset)
@@ -315,7 +316,7 @@ void program_free(struct program *p)
 	free(p);
 }
 
-static int build(struct program *p, struct reach *r, uint32_t entry, const struct inject_spec *inject,
+static int build(struct program *p, struct reach *r, uint32_t entry, const struct program_variant *variant,
 		 struct diag *d)
 {
 	int rc = reach_all(r, entry, d);
@@ -334,11 +335,11 @@ static int build(struct program *p, struct reach *r, uint32_t entry, const struc
 	if (!p->codes)
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	p->entry = p->codes[entry];
-	rc = decode_all(p, r, inject, d);
+	rc = decode_all(p, r, variant, d);
 	return rc ? rc : size_stack(p, r, d);
 }
 
-struct program *program_build(struct dev_kernel *k, const struct inject_spec *inject, struct diag *d)
+struct program *program_build(struct dev_kernel *k, const struct program_variant *variant, struct diag *d)
 {
 	struct ptx_module *m = k->module->ptx;
 	struct program *p = calloc(1, sizeof(*p));
@@ -352,7 +353,7 @@ struct program *program_build(struct dev_kernel *k, const struct inject_spec *in
 	r.list = calloc(m->nfuncs + 1, sizeof(*r.list));
 	if (p && r.state && r.list) {
 		p->module = k->module;
-		rc = build(p, &r, entry, inject, d);
+		rc = build(p, &r, entry, variant, d);
 	} else {
 		diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	}
