@@ -9,6 +9,11 @@
 #define FLOATS (F32_64 | BIT(F16) | BIT(F16X2))
 #define ODD    (PTX_F_RELU | PTX_F_OOB | PTX_F_XORSIGN_ABS)
 
+/* .rz, .rm, .rp of f32; -b also of a NaN is one */
+static const struct rule directed[] = {
+	{PTX_OP_ADD, BIT(F32), 0, 0, "tt", 't', "$r = call float @ct_add_f32(float $a, float $b, i32 $o)"},
+};
+
 static const struct rule rules[] = {
 	{PTX_OP_ADD, FLOATS, 0, ODD, "tt", 't', "$r = fadd $T $a, $b"},
 	{PTX_OP_SUB, FLOATS, 0, ODD, "tt", 't', "$r = fsub $T $a, $b"},
@@ -63,6 +68,9 @@ bool lower_float(struct lower *l)
 		return lower_testp(l);
 	if (!ptx_type_is_float(i->type))
 		return false;
+	if (i->rnd != PTX_RND_NONE && i->rnd != PTX_RN &&
+	    lower_by_rule(l, directed, sizeof(directed) / sizeof(directed[0])))
+		return true;
 	if (i->rnd != PTX_RND_NONE && i->rnd != PTX_RN)
 		return i->op == PTX_OP_CVT ? false : lower_refuse(l, "rounding other than to nearest even");
 	if (i->type2 && i->type2 != i->type &&

@@ -63,6 +63,17 @@ static uint32_t block_limit(const struct ptx_func *f)
 	return !n[0] || threads > 1024 ? 1024 : (uint32_t)threads;
 }
 
+/* Of the device library. */
+static void write_declarations(struct lower *l, FILE *out)
+{
+	if (l->declared.out && fclose(l->declared.out))
+		lower_refuse(l, "out of memory");
+	else if (l->declared.out)
+		fprintf(out, "%s\n", l->declared.text);
+	free(l->declared.text);
+	l->declared = (struct ir_declarations){0};
+}
+
 static void write_attributes(const struct lower *l, FILE *out)
 {
 	const char *f32 = l->flushes ? "preserve-sign,preserve-sign" : "ieee,ieee";
@@ -131,6 +142,7 @@ static int write_module(struct lower *l, const struct callees *c)
 		fprintf(out, "target datalayout = \"%s\"\ntarget triple = \"amdgcn-amd-amdhsa\"\n\n", layout);
 		write_shared(l, out);
 		fprintf(out, "\n%s", code);
+		write_declarations(l, out);
 		write_attributes(l, out);
 		write_metadata(l, c, out);
 		failed = ferror(functions) || ferror(out);

@@ -11,6 +11,7 @@
  *	$T  the type's name		$t  as a suffix of intrinsics	$I  the integer of its width
  *	$W  the integer of twice its width
  *	$n $m $w  width, width - 1, twice the width - 1
+ *	$o  the rounding, a number (enum ptx_rounding)
  *	$x  source b as a shift amount of type $I, at most $m
  *
  * Floating-point sources and results are flushed, and results saturated, as the instruction says.
@@ -75,6 +76,7 @@ static struct ir meaning(struct lower *l, struct expansion *e, char c)
 	case 'n': return ir_text("%u", bits);
 	case 'm': return ir_text("%u", bits - 1);
 	case 'w': return ir_text("%u", 2 * bits - 1);
+	case 'o': return ir_text("%u", l->i->rnd);
 	default: return shift_amount(l, e, bits);
 	}
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* vasprintf */
 #include "ptx/lower/writer.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Every line says which PTX line it is of: debuggers, profilers and the assembly show it. */
@@ -12,15 +14,75 @@ static void end_line(struct lower *l)
 		l->i ? l->i->line : l->f->line, l->i && l->i->col < 65536 ? l->i->col : 0, l->subprogram);
 }
 
+/* The type of each argument of "float %a, i32 3)": what stands before its last blank. */
+static void write_argument_types(FILE *out, const char *arguments)
+{
+	const char *blank = NULL, *start = arguments;
+	unsigned depth = 0;
+
+	for (const char *p = arguments; *p; p++) {
+		bool ends = !depth && (*p == ',' || *p == ')');
+
+		depth += *p == '(' || *p == '<';
+		depth -= !ends && (*p == ')' || *p == '>');
+		if (*p == ' ' && !depth)
+			blank = p;
+		if (!ends)
+			continue;
+		fprintf(out, "%s%.*s", start == arguments ? "" : ", ", blank ? (int)(blank - start) : 0,
+			start);
+		if (*p == ')')
+			break;
+		start = p + 2;
+	}
+}
+
+/* "call T @ct_name(...)": declares it, the first time. */
+static void declare_called(struct lower *l, const char *text)
+{
+	const char *name = strstr(text, "@ct_"), *call = name ? strstr(text, "call ") : NULL;
+	const char *open = name ? strchr(name, '(') : NULL;
+	struct ir_declarations *d = &l->declared;
+	char known[128];
+
+	if (!call || !open)
+		return;
+	if (!d->out)
+		d->out = open_memstream(&d->text, &d->bytes);
+	if (!d->out || fflush(d->out)) {
+		lower_refuse(l, "out of memory");
+		return;
+	}
+	snprintf(known, sizeof(known), "%.*s(", (int)(open - name), name);
+	if (strstr(d->text, known))
+		return;
+	fprintf(d->out, "declare %.*s", (int)(open + 1 - (call + 5)), call + 5);
+	write_argument_types(d->out, open + 1);
+	fputs(")\n", d->out);
+}
+
+static void write_line(struct lower *l, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0) {
+		lower_refuse(l, "out of memory");
+		return;
+	}
+	fputs(text, l->body);
+	declare_called(l, text);
+	free(text);
+	end_line(l);
+}
+
 void ir_line(struct lower *l, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	fputs("  ", l->body);
-	vfprintf(l->body, fmt, ap);
+	write_line(l, fmt, ap);
 	va_end(ap);
-	end_line(l);
 }
 
 struct ir ir_op(struct lower *l, const char *fmt, ...)
@@ -30,9 +92,8 @@ struct ir ir_op(struct lower *l, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	fprintf(l->body, "  %%t%u = ", n);
-	vfprintf(l->body, fmt, ap);
+	write_line(l, fmt, ap);
 	va_end(ap);
-	end_line(l);
 	return ir_text("%%t%u", n);
 }
 

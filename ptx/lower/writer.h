@@ -25,12 +25,17 @@ struct lower {
 	FILE *head, *body;        /* of f: its allocas, its blocks */
 	unsigned next;            /* number of the next temporary or label */
 	unsigned subprogram;      /* metadata node of f */
-	bool flushes;             /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
+	struct ir_declarations {
+		FILE *out;
+		char *text;
+		size_t bytes;
+	} declared;   /* functions of the device library that were called */
+	bool flushes; /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared;
 	bool refused;
 };
 
-/* writer.c */
+/* writer.c: a call of @ct_NAME, a function of the compiler's device library, is declared by being written. */
 void ir_line(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct ir ir_op(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct ir ir_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

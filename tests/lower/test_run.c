@@ -5,6 +5,7 @@
  */
 #include "tests/ptx/fixture.h"
 
+#include <fenv.h>
 #include <math.h>
 
 #include "load.h"
@@ -149,6 +150,16 @@ CASE(fadd_sat, u(sat(f(a) + f(b))))
 CASE(fdiv, u(f(a) / f(b)))
 CASE(fsqrt, u(sqrtf(f(a))))
 CASE(frcp, u(1.0f / f(a)))
+static uint32_t rounded_sum(uint32_t a, uint32_t b, int mode)
+{
+	volatile float x = f(a), y = f(b), sum;
+
+	fesetround(mode);
+	sum = x + y;
+	fesetround(FE_TONEAREST);
+	return u(sum);
+}
+CASE(fadd_rz, rounded_sum(a, b, FE_TOWARDZERO))
 CASE(fmin_, u(fminf(f(a), f(b))))
 CASE(fmax_, u(fmaxf(f(a), f(b))))
 CASE(fneg_ftz, u(-ftz(f(a))))
@@ -296,6 +307,7 @@ static const struct row {
 	 true},
 	{"add.sat.f32", "mov.b32 fa, a; mov.b32 fb, b; add.sat.f32 fa, fa, fb; mov.b32 r, fa;", fadd_sat,
 	 true},
+	{"add.rz.f32", "mov.b32 fa, a; mov.b32 fb, b; add.rz.f32 fa, fa, fb; mov.b32 r, fa;", fadd_rz, true},
 	{"div.rn.f32", "mov.b32 fa, a; mov.b32 fb, b; div.rn.f32 fa, fa, fb; mov.b32 r, fa;", fdiv, true},
 	{"sqrt.rn.f32", "mov.b32 fa, a; sqrt.rn.f32 fa, fa; mov.b32 r, fa;", fsqrt, true},
 	{"rcp.rn.f32", "mov.b32 fa, a; rcp.rn.f32 fa, fa; mov.b32 r, fa;", frcp, true},

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "zluda_core/compiler/library.h"
+
 struct job {
 	const char *name;
 	struct diag *d;
@@ -180,6 +182,8 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 	double start = now();
 	int rc = read_module(j, l);
 
+	if (!rc)
+		rc = library_link(j->module, j->name, j->d);
 	if (!rc)
 		rc = open_machine(j, target);
 	if (!rc)
