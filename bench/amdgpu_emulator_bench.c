@@ -27,7 +27,11 @@ struct speed {
 static int measure(struct device_memory *m, const struct amdgpu_object *o, const struct kernel_args *args,
 		   unsigned threads, struct speed *best)
 {
-	struct device_launch l = {o, "sgemm", {N / 16, N / 16}, {16, 16}, 0, 0, threads, 0, 0};
+	struct device_launch l = {.object = o,
+				  .kernel = "sgemm",
+				  .grid = {N / 16, N / 16},
+				  .block = {16, 16},
+				  .threads = threads};
 	struct amdgpu_fault f;
 	struct amdgpu_stats s;
 

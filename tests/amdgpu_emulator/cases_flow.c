@@ -152,7 +152,8 @@ void test_generic(void **unused)
 
 void test_dynamic_lds(void **unused)
 {
-	struct device_launch l = {object, "dynamic_lds", {2, 1}, {128, 1}, 128 * 4, 0, 0, 0, 0};
+	struct device_launch l = {
+		.object = object, .kernel = "dynamic_lds", .grid = {2, 1}, .block = {128, 1}, .lds = 128 * 4};
 	struct amdgpu_fault f;
 	struct kernel_args k = {0};
 	int *o;

@@ -113,7 +113,10 @@ int device_run(struct device_memory *m, const struct device_launch *l, const str
 				       .threads = l->threads,
 				       .budget = l->budget,
 				       .register_fill = 0x5eed5eed,
-				       .perturb = l->perturb};
+				       .perturb = l->perturb,
+				       .cooperative = l->cooperative,
+				       .check_waits = l->check_waits,
+				       .cancel = l->cancel};
 
 	if (!launch.kernel) {
 		snprintf(fault->message, sizeof fault->message, "no kernel %s", l->kernel);

@@ -439,3 +439,67 @@ kernel void trap_(global int *o)
 		__builtin_trap();
 	o[1] = 1;
 }
+
+/* All workgroups meet, three times: each reads what its neighbour wrote before. `sleep`: whether who waits says so. */
+kernel void grid_barrier(global atomic_int *count, global int *data, global int *o, int groups, int sleep)
+{
+	for (int round = 1; round <= 3; round++) {
+		if (LID == 0)
+			((volatile global int *)data)[WG] = WG * round;
+		barrier();
+		if (LID == 0) {
+			__opencl_atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL, 2);
+			while (__opencl_atomic_load(count, __ATOMIC_ACQUIRE, 2) < groups * round)
+				if (sleep)
+					__builtin_amdgcn_s_sleep(1);
+		}
+		barrier();
+		o[round * groups + WG] = ((volatile global int *)data)[(WG + 1) % groups];
+		barrier();
+		if (LID == 0) {
+			__opencl_atomic_fetch_add(count + 1, 1, __ATOMIC_ACQ_REL, 2);
+			while (__opencl_atomic_load(count + 1, __ATOMIC_ACQUIRE, 2) < groups * round)
+				if (sleep)
+					__builtin_amdgcn_s_sleep(1);
+		}
+		barrier();
+	}
+}
+
+/* Waves that wait for each other in LDS. */
+kernel void lds_polling(global int *o)
+{
+	local atomic_int turn;
+	if (LID == 0)
+		__opencl_atomic_store(&turn, 0, __ATOMIC_RELAXED, 1);
+	barrier();
+	if (LID % 64 == 0) {
+		int mine = SIZE / 64 - 1 - LID / 64;
+		while (__opencl_atomic_load(&turn, __ATOMIC_ACQUIRE, 1) != mine)
+			;
+		o[mine] = LID;
+		__opencl_atomic_store(&turn, mine + 1, __ATOMIC_RELEASE, 1);
+	}
+}
+
+kernel void lds_out_of_bounds(global int *o, int n)
+{
+	local volatile int l[64];
+	l[LID] = LID;
+	l[LID + n] = 1;
+	o[GID] = l[LID];
+}
+
+kernel void scratch_out_of_bounds(global int *o, int n)
+{
+	volatile int q[8];
+	for (int i = 0; i < 8; i++)
+		q[i] = i;
+	q[n] = 1;
+	o[GID] = q[n & 7];
+}
+
+kernel void misaligned(global char *o)
+{
+	__opencl_atomic_fetch_add((global atomic_int *)(o + 2), 1, __ATOMIC_RELAXED, 2);
+}

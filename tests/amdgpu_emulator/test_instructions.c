@@ -357,7 +357,8 @@ static void test_instruction(void **arg)
 	ARGS_VALUE(&k, uint64_t, inputs_address);
 	ARGS_VALUE(&k, uint64_t, results_address);
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct device_launch l = {object, name, {1, 1}, {LANES, 1}, 0, 0, 1, 0, 0};
+		struct device_launch l = {
+			.object = object, .kernel = name, .grid = {1, 1}, .block = {LANES, 1}, .threads = 1};
 		for (unsigned i = 0; i < LANES * INPUTS; i++)
 			inputs[i] = input(round, i / INPUTS, i % INPUTS);
 		if (device_run(&memory, &l, &k, &f, NULL))

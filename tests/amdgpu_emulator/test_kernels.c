@@ -8,6 +8,7 @@
 struct device_memory memory;
 struct amdgpu_object *object;
 uint32_t perturb;
+static bool check_waits;
 static uint32_t state = 1;
 
 uint32_t rnd(void)
@@ -18,7 +19,14 @@ uint32_t rnd(void)
 
 void launch(const char *kernel, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by, struct kernel_args *a)
 {
-	struct device_launch l = {object, kernel, {gx, gy}, {bx, by}, 0, 4096, 2, 0, perturb};
+	struct device_launch l = {.object = object,
+				  .kernel = kernel,
+				  .grid = {gx, gy},
+				  .block = {bx, by},
+				  .stack = 4096,
+				  .threads = 2,
+				  .perturb = perturb,
+				  .check_waits = check_waits};
 	struct amdgpu_fault f;
 
 	if (device_run(&memory, &l, a, &f, NULL))
@@ -36,13 +44,15 @@ void buffer(struct kernel_args *a, const void *from, size_t bytes, void *host)
 static void expect_fault(const char *kernel, struct kernel_args *k, enum amdgpu_fault_kind kind,
 			 const char *text, struct amdgpu_fault *f)
 {
-	struct device_launch l = {object, kernel, {2, 1}, {64, 1}, 0, 0, 0, 100000, 0};
+	struct device_launch l = {
+		.object = object, .kernel = kernel, .grid = {2, 1}, .block = {64, 1}, .budget = 100000};
 
-	assert_int_not_equal(device_run(&memory, &l, k, f, NULL), 0);
+	if (!device_run(&memory, &l, k, f, NULL))
+		fail_msg("%s ended without a fault", kernel);
 	assert_int_equal(f->kind, kind);
-	assert_non_null(strstr(f->message, kernel));
-	assert_non_null(strstr(f->message, text));
-	assert_true(f->instruction[0] != 0);
+	if (!strstr(f->message, kernel) || !strstr(f->message, text) || !f->instruction[0])
+		fail_msg("%s", f->message);
+	k->used = 0;
 }
 
 static void test_faults(void **unused)
@@ -59,13 +69,103 @@ static void test_faults(void **unused)
 	/* work-item 125 writes element 128, the first one beyond: block 1, item 61 */
 	assert_true(f.address == address + 512);
 	assert_int_equal(f.block[0], 1);
+	assert_int_equal(f.thread[0], 61);
 	assert_int_equal(f.wave * amdgpu_object_kernel(object, "out_of_bounds")->wave_size + f.lane, 61);
-	k.used = 0;
 	ARGS_VALUE(&k, uint64_t, address);
 	expect_fault("endless", &k, AMDGPU_FAULT_BUDGET, "endless", &f);
-	k.used = 0;
 	ARGS_VALUE(&k, uint64_t, device_buffer(&memory, one, sizeof one, NULL));
 	expect_fault("trap_", &k, AMDGPU_FAULT_TRAP, "trap 2", &f);
+	/* item 0 of 64 is the first whose l[LID + 64] lies beyond 64 words */
+	ARGS_VALUE(&k, uint64_t, address);
+	INT(&k, 64);
+	expect_fault("lds_out_of_bounds", &k, AMDGPU_FAULT_ADDRESS, "LDS address 0x100 of", &f);
+	assert_int_equal(f.thread[0], 0);
+	ARGS_VALUE(&k, uint64_t, address);
+	INT(&k, 1 << 20);
+	expect_fault("scratch_out_of_bounds", &k, AMDGPU_FAULT_ADDRESS, "scratch offset", &f);
+	ARGS_VALUE(&k, uint64_t, address);
+	expect_fault("misaligned", &k, AMDGPU_FAULT_ALIGNMENT, "atomic of 4 bytes", &f);
+}
+
+/* ---- workgroups that wait for each other */
+
+static void run_grid_barrier(unsigned groups, unsigned threads, bool cooperative, int sleep)
+{
+	struct device_launch l = {.object = object,
+				  .kernel = "grid_barrier",
+				  .grid = {groups, 1},
+				  .block = {64, 1},
+				  .threads = threads,
+				  .cooperative = cooperative,
+				  .budget = 1ull << 28};
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+	int *o;
+
+	buffer(&k, NULL, 8, NULL);
+	buffer(&k, NULL, groups * 4, NULL);
+	buffer(&k, NULL, groups * 16, &o);
+	INT(&k, (int)groups);
+	INT(&k, sleep);
+	if (device_run(&memory, &l, &k, &f, NULL))
+		fail_msg("%s", f.message);
+	for (int round = 1; round <= 3; round++)
+		for (unsigned i = 0; i < groups; i++)
+			assert_int_equal(o[(unsigned)round * groups + i], (int)((i + 1) % groups) * round);
+}
+
+static void test_grid_barrier(void **unused)
+{
+	(void)unused;
+	run_grid_barrier(20, 1, true, 0);
+	run_grid_barrier(21, 2, true, 1);
+	run_grid_barrier(7, 3, true, 0);
+	/* without being told: those that only poll let others in */
+	run_grid_barrier(20, 1, false, 1);
+	run_grid_barrier(5, 2, false, 0);
+}
+
+static void test_cooperative_limit(void **unused)
+{
+	struct device_launch l = {.object = object,
+				  .kernel = "grid_barrier",
+				  .grid = {1 << 20, 1},
+				  .block = {1024, 1},
+				  .cooperative = true};
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+
+	(void)unused;
+	assert_int_not_equal(device_run(&memory, &l, &k, &f, NULL), 0);
+	assert_int_equal(f.kind, AMDGPU_FAULT_LAUNCH);
+	assert_non_null(strstr(f.message, "resident"));
+}
+
+static void test_lds_polling(void **unused)
+{
+	struct kernel_args k = {0};
+	int *o;
+
+	(void)unused;
+	buffer(&k, NULL, 16 * 4, &o);
+	launch("lds_polling", 1, 1, 1024, 1, &k);
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(o[i], (15 - i) * 64);
+}
+
+static void test_cancel(void **unused)
+{
+	static const _Atomic bool set = true;
+	struct device_launch l = {
+		.object = object, .kernel = "endless", .grid = {2, 1}, .block = {64, 1}, .cancel = &set};
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+
+	(void)unused;
+	ARGS_VALUE(&k, uint64_t, device_buffer(&memory, NULL, 4, NULL));
+	assert_int_not_equal(device_run(&memory, &l, &k, &f, NULL), 0);
+	assert_int_equal(f.kind, AMDGPU_FAULT_CANCELLED);
+	assert_non_null(strstr(f.message, "endless"));
 }
 
 static void test_all_known(void **unused)
@@ -122,6 +222,10 @@ int main(int argc, char **argv)
 		CASE(spin_lock),
 		CASE(lanes),
 		CASE(faults),
+		CASE(grid_barrier),
+		CASE(cooperative_limit),
+		CASE(lds_polling),
+		CASE(cancel),
 	};
 	int failed;
 
@@ -129,6 +233,8 @@ int main(int argc, char **argv)
 	if (!object)
 		return 1;
 	failed = cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
+	check_waits = true;
+	failed += cmocka_run_group_tests_name("with waits checked", tests, NULL, NULL);
 	amdgpu_object_close(object);
 	return failed != 0;
 }

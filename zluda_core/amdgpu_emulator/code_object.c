@@ -258,6 +258,8 @@ static int open_object(struct amdgpu_object *o, const void *bytes, size_t size, 
 		rc = find_kernels(o, d);
 	if (!rc)
 		rc = read_segments(o, true, d);
+	if (!rc)
+		rc = line_table_read(&o->lines, o->file, o->file_bytes, d);
 	free(o->file);
 	o->file = NULL;
 	return rc;
@@ -298,7 +300,13 @@ void amdgpu_object_close(struct amdgpu_object *o)
 	free(o->image);
 	free(o->tables);
 	free(o->file);
+	line_table_free(&o->lines);
 	free(o);
+}
+
+bool amdgpu_object_source(const struct amdgpu_object *o, uint64_t offset, const char **file, unsigned *line)
+{
+	return line_table_find(&o->lines, offset, file, line);
 }
 
 const char *amdgpu_object_target(const struct amdgpu_object *o)

@@ -18,6 +18,13 @@ void exec_nop(struct wave *w, const struct insn *in)
 	(void)w, (void)in;
 }
 
+/* Gives the wave's turn away: who sleeps waits for another wave, or another workgroup. */
+static void exec_sleep(struct wave *w, const struct insn *in)
+{
+	(void)in;
+	w->status = WAVE_POLLS;
+}
+
 /* ---- branches and calls */
 
 static void jump(struct wave *w, uint64_t target)
@@ -306,6 +313,8 @@ const struct op control_ops[] = {
 	ROW("s_barrier_signal", T_NO, T_U32, exec_barrier_signal),
 	ROW("s_barrier_signal_isfirst", T_NO, T_U32, exec_barrier_signal_isfirst),
 	ROW("s_barrier_wait", T_NO, T_U32, exec_barrier_wait),
+	ROW("s_sleep", T_NO, T_U32, exec_sleep),
+	ROW("s_sleep_var", T_NO, T_U32, exec_sleep),
 	ROW("s_setreg_b32", T_NO, T_U32, exec_setreg),
 	ROW("s_setreg_imm32_b32", T_NO, T_U32, exec_setreg),
 	ROW("s_getreg_b32", T_U32, T_U32, exec_getreg),

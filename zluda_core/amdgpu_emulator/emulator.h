@@ -80,6 +80,8 @@ unsigned amdgpu_object_code(const struct amdgpu_object *o, struct amdgpu_code *o
 /* One instruction: where, how long, its text. Text that is not understood is kept; executing it is a fault. */
 int amdgpu_object_line(struct amdgpu_object *o, uint64_t offset, unsigned size, const char *text,
 		       struct diag *d);
+/* Source of the instruction at an offset, by .debug_line: false when there is none. *file lives as long as the object. */
+bool amdgpu_object_source(const struct amdgpu_object *o, uint64_t offset, const char **file, unsigned *line);
 /* Texts of the instructions that could not be executed: fills up to max, returns how many there are. */
 size_t amdgpu_object_unknown(const struct amdgpu_object *o, const char **texts, size_t max);
 
@@ -102,14 +104,24 @@ struct amdgpu_launch {
 	const void *args; /* the explicit part of the kernarg segment */
 	size_t args_bytes;
 	struct amdgpu_memory memory;
-	uint32_t
-		stack_bytes; /* scratch of a work-item beyond what the descriptor says: compilers do not count
-				   recursion. 0: 16 KiB where the descriptor asks for a dynamic stack */
-	unsigned threads;    /* host threads, workgroups in parallel; 0 = one a processor */
-	uint32_t
-		perturb; /* a seed: what hardware only estimates is moved within its stated error; 0: it is not */
-	uint64_t budget;        /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
-	uint32_t register_fill; /* what registers hold before they are written */
+	/* Scratch of a work-item beyond what the descriptor says: compilers do not count recursion. 0: 16 KiB where
+	 * the descriptor asks for a dynamic stack. */
+	uint32_t stack_bytes;
+	/* Host threads, workgroups in parallel; 0 = one a processor. With one the launch is deterministic: workgroups
+	 * in the order of their number, turns and clocks by instructions. */
+	unsigned threads;
+	/* All workgroups are resident from the start and take short turns (barriers of the whole grid), or the launch
+	 * is refused. Others are resident when those before them have ended, or have run for long or only polled: a
+	 * workgroup may wait for one of a lower number, and for any of the first 1,024 while there is memory. */
+	bool cooperative;
+	/* A register that is read or overwritten while an instruction that has not been waited for may still write it
+	 * is a fault. */
+	bool check_waits;
+	/* A seed: what hardware only estimates is moved within its stated error; 0: it is not. */
+	uint32_t perturb;
+	uint64_t budget;            /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
+	uint32_t register_fill;     /* what registers hold before they are written */
+	const _Atomic bool *cancel; /* set by another thread to end the launch; NULL: none */
 };
 
 enum amdgpu_fault_kind {
@@ -122,15 +134,21 @@ enum amdgpu_fault_kind {
 	AMDGPU_FAULT_BUDGET,
 	AMDGPU_FAULT_DEADLOCK,
 	AMDGPU_FAULT_MEMORY, /* the host has none left */
+	AMDGPU_FAULT_WAIT,   /* check_waits */
+	AMDGPU_FAULT_CANCELLED,
 };
 
 struct amdgpu_fault {
 	enum amdgpu_fault_kind kind;
 	uint64_t pc, address; /* device addresses */
-	uint32_t block[3];
+	bool write;           /* an access that was to store */
+	uint32_t block[3], thread[3];
 	unsigned wave, lane;
+	const char *
+		file; /* source of the instruction by the code object's line table, or NULL: lives as long as it */
+	unsigned line;
 	char instruction[128];
-	char message[512]; /* complete */
+	char message[768]; /* complete */
 };
 
 struct amdgpu_stats {

@@ -137,6 +137,11 @@ struct memory_op {
 	bool comparand_first; /* ds_cmpst */
 };
 
+/* What waits.c must know of an instruction that completes later. Those of one kind, SCALAR apart, complete in order. */
+enum issue_kind { ISSUE_DONE, ISSUE_MEMORY, ISSUE_LDS, ISSUE_FLAT, ISSUE_SCALAR, ISSUE_WRITE_BACK };
+/* Counters that S_WAITCNT and its kin wait for: VM_CNT (LOADCNT), LGKM_CNT (DSCNT), and KMCNT, which gfx12 has apart. */
+enum wait_counter { WAIT_LOAD, WAIT_LDS, WAIT_SCALAR, WAIT_COUNTERS };
+
 enum dpp_kind { DPP_NONE, DPP_16, DPP_8 };
 
 struct insn {
@@ -152,6 +157,8 @@ struct insn {
 	uint16_t dpp_ctrl;
 	int32_t offset, offset1;
 	struct memory_op mem;
+	uint8_t issue, wait[WAIT_COUNTERS]; /* wait: 1 + how many may be outstanding; 0: does not wait */
+	bool crosses, reads_vcc;            /* reads registers of other lanes; VCC without naming it */
 	char *text;
 };
 

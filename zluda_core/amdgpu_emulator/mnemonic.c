@@ -433,8 +433,6 @@ bool mnemonic_is_nop(const char *name)
 		"v_nop",
 		"s_clause",
 		"s_delay_alu",
-		"s_sleep",
-		"s_sleep_var",
 		"s_sendmsg",
 		"s_setprio",
 		"s_code_end",

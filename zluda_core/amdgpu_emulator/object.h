@@ -9,6 +9,7 @@
 #include <elf.h>
 
 #include "zluda_core/amdgpu_emulator/emulator.h"
+#include "zluda_core/amdgpu_emulator/line_table.h"
 #include "zluda_core/amdgpu_emulator/target.h"
 
 struct insn;
@@ -32,6 +33,7 @@ struct amdgpu_object {
 	size_t nrelocs;
 	struct insn **insns; /* by image offset / 4; NULL where none begins */
 	size_t nslots;
+	struct line_table lines;
 };
 
 /* Kernel names, sizes and arguments of the NT_AMDGPU_METADATA note (msgpack). */

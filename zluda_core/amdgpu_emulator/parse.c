@@ -272,11 +272,78 @@ static bool bind(struct insn *in, struct line *line, const struct mnemonic *m)
 	return is_vector_op(in->op) ? bind_vector(in, line) : bind_plain(in, line);
 }
 
+/* ---- what waits.c asks */
+
+static void wait_up_to(struct insn *in, unsigned counter, unsigned most)
+{
+	in->wait[counter] = (uint8_t)(most < 254 ? most + 1 : 0);
+}
+
+/* "s_waitcnt vmcnt(3) lgkmcnt(0)" */
+static void classic_waits(struct insn *in, const char *text)
+{
+	const char *vm = strstr(text, "vmcnt("), *lgkm = strstr(text, "lgkmcnt(");
+
+	if (vm)
+		wait_up_to(in, WAIT_LOAD, (unsigned)strtoul(vm + 6, NULL, 0));
+	if (lgkm)
+		wait_up_to(in, WAIT_LDS, (unsigned)strtoul(lgkm + 8, NULL, 0));
+}
+
+/* The operand of the instructions with a counter in their name: RDNA 4 ISA, 16.5 has the fields of those with two. */
+static void parse_waits(struct insn *in, const char *name, const char *text)
+{
+	const char *comma = strrchr(text, ','), *blank = strrchr(text, ' ');
+	unsigned n = (unsigned)strtoul(comma ? comma + 1 : blank ? blank : "", NULL, 0);
+
+	if (!strcmp(name, "s_waitcnt"))
+		classic_waits(in, text);
+	else if (!strcmp(name, "s_waitcnt_vmcnt") || !strcmp(name, "s_wait_loadcnt"))
+		wait_up_to(in, WAIT_LOAD, n);
+	else if (!strcmp(name, "s_waitcnt_lgkmcnt") || !strcmp(name, "s_wait_dscnt"))
+		wait_up_to(in, WAIT_LDS, n);
+	else if (!strcmp(name, "s_wait_kmcnt"))
+		wait_up_to(in, WAIT_SCALAR, n);
+	else if (!strcmp(name, "s_wait_loadcnt_dscnt"))
+		wait_up_to(in, WAIT_LOAD, n >> 8 & 63);
+	else if (!strcmp(name, "s_wait_idle"))
+		for (unsigned c = 0; c < WAIT_COUNTERS; c++)
+			wait_up_to(in, c, 0);
+	if (!strcmp(name, "s_wait_loadcnt_dscnt") || !strcmp(name, "s_wait_storecnt_dscnt"))
+		wait_up_to(in, WAIT_LDS, n & 63);
+}
+
+static void classify(struct insn *in, const char *name, const char *text)
+{
+	static const char *const scalar[] = {"s_memtime", "s_memrealtime", "s_sendmsg_rtn_b32",
+					     "s_sendmsg_rtn_b64"};
+
+	if (!strncmp(name, "s_wait", 6))
+		parse_waits(in, name, text);
+	if (in->exec == exec_memory)
+		in->issue = in->mem.space == SPACE_LDS    ? ISSUE_LDS
+			    : in->mem.space == SPACE_FLAT ? ISSUE_FLAT
+							  : ISSUE_MEMORY;
+	else if (!strncmp(name, "ds_", 3) && in->op)
+		in->issue = ISSUE_LDS;
+	else if (in->exec == exec_scalar_load)
+		in->issue = ISSUE_SCALAR;
+	else if (!strcmp(name, "buffer_wbl2"))
+		in->issue = ISSUE_WRITE_BACK;
+	for (unsigned i = 0; i < sizeof scalar / sizeof *scalar; i++)
+		if (!strcmp(name, scalar[i]))
+			in->issue = ISSUE_SCALAR;
+	in->crosses = in->dpp || !strcmp(name, "v_readlane_b32") || !strncmp(name, "v_permlane", 10) ||
+		      (in->issue == ISSUE_LDS && in->op);
+	in->reads_vcc = !strncmp(name, "s_cbranch_vcc", 13);
+}
+
 static bool parse_into(struct insn *in, unsigned gfx, char *text)
 {
 	struct line line = {.gfx = gfx, .src_sel = {SEL_DWORD, SEL_DWORD}};
 	struct mnemonic m;
 	char *name = next_token(&text);
+	bool ok;
 
 	in->row_mask = in->bank_mask = 15;
 	in->dst_sel = SEL_DWORD;
@@ -285,7 +352,9 @@ static bool parse_into(struct insn *in, unsigned gfx, char *text)
 		return false;
 	mnemonic_read(&m, name, strlen(name));
 	parse_tokens(in, &line, text);
-	return bind(in, &line, &m);
+	ok = bind(in, &line, &m);
+	classify(in, m.name, in->text ? in->text : "");
+	return ok;
 }
 
 struct insn *insn_parse(unsigned gfx, const char *text, unsigned size)

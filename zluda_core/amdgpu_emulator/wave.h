@@ -24,7 +24,8 @@
 /* MODE (RDNA 3 ISA, 3.4.2; CDNA 3 ISA, 3.5). */
 enum { MODE_DX10_CLAMP = 1 << 8, MODE_IEEE = 1 << 9 };
 
-enum wave_status { WAVE_RUNS, WAVE_WAITS, WAVE_ENDED };
+/* WAVE_POLLS: has slept, and gives its turn away. */
+enum wave_status { WAVE_RUNS, WAVE_POLLS, WAVE_WAITS, WAVE_ENDED };
 
 struct group {
 	const struct amdgpu_launch *launch;
@@ -41,8 +42,8 @@ struct wave {
 	uint32_t v[VGPRS + 16][LANES_MAX] __attribute__((aligned(64))); /* tuples may begin at the last one */
 	uint32_t s[SREG_COUNT + 4];
 	unsigned size, number, gfx;
-	uint64_t pc;             /* offset in the image; of the next instruction while one executes */
-	uint64_t left, executed; /* instructions until the slice ends */
+	uint64_t pc;       /* offset in the image; of the next instruction while one executes */
+	uint64_t executed; /* instructions */
 	const struct insn *current;
 	bool scc, faulted, signalled_first;
 	enum wave_status status;
@@ -52,6 +53,7 @@ struct wave {
 	uint8_t index_what;
 	bool float_default; /* MODE rounds to nearest and keeps denormals */
 	struct group *group;
+	struct waits *waits;         /* NULL: waits are not checked */
 	uint32_t *scratch;           /* swizzled as the hardware does: dword i of lane l at [i * size + l] */
 	uint32_t scratch_dwords;     /* of one lane */
 	struct amdgpu_window window; /* of the last access */
