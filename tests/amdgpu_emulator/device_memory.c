@@ -116,7 +116,8 @@ int device_run(struct device_memory *m, const struct device_launch *l, const str
 				       .perturb = l->perturb,
 				       .cooperative = l->cooperative,
 				       .check_waits = l->check_waits,
-				       .cancel = l->cancel};
+				       .watchdog_ms = l->watchdog_ms,
+				       .stop_word = l->stop_word};
 
 	if (!launch.kernel) {
 		snprintf(fault->message, sizeof fault->message, "no kernel %s", l->kernel);

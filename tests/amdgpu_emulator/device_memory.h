@@ -41,7 +41,8 @@ struct device_launch {
 	uint64_t budget;
 	uint32_t perturb;
 	bool cooperative, check_waits;
-	const _Atomic bool *cancel;
+	uint32_t watchdog_ms;
+	const uint32_t *stop_word;
 };
 int device_run(struct device_memory *m, const struct device_launch *l, const struct kernel_args *a,
 	       struct amdgpu_fault *fault, struct amdgpu_stats *stats);

@@ -70,6 +70,7 @@ static void test_faults(void **unused)
 	assert_true(f.address == address + 512);
 	assert_int_equal(f.block[0], 1);
 	assert_int_equal(f.thread[0], 61);
+	assert_true(f.is_store && !f.is_atomic && f.access_bytes == 4 && !strcmp(f.space, "global"));
 	assert_int_equal(f.wave * amdgpu_object_kernel(object, "out_of_bounds")->wave_size + f.lane, 61);
 	ARGS_VALUE(&k, uint64_t, address);
 	expect_fault("endless", &k, AMDGPU_FAULT_BUDGET, "endless", &f);
@@ -80,11 +81,14 @@ static void test_faults(void **unused)
 	INT(&k, 64);
 	expect_fault("lds_out_of_bounds", &k, AMDGPU_FAULT_ADDRESS, "LDS address 0x100 of", &f);
 	assert_int_equal(f.thread[0], 0);
+	assert_string_equal(f.space, "shared");
 	ARGS_VALUE(&k, uint64_t, address);
 	INT(&k, 1 << 20);
 	expect_fault("scratch_out_of_bounds", &k, AMDGPU_FAULT_ADDRESS, "scratch offset", &f);
+	assert_string_equal(f.space, "local");
 	ARGS_VALUE(&k, uint64_t, address);
-	expect_fault("misaligned", &k, AMDGPU_FAULT_ALIGNMENT, "atomic of 4 bytes", &f);
+	expect_fault("misaligned", &k, AMDGPU_FAULT_ALIGNMENT, "misaligned atomic of 4 bytes", &f);
+	assert_true(f.is_atomic);
 }
 
 /* ---- workgroups that wait for each other */
@@ -153,19 +157,32 @@ static void test_lds_polling(void **unused)
 		assert_int_equal(o[i], (15 - i) * 64);
 }
 
-static void test_cancel(void **unused)
+static void test_watchdog(void **unused)
 {
-	static const _Atomic bool set = true;
 	struct device_launch l = {
-		.object = object, .kernel = "endless", .grid = {2, 1}, .block = {64, 1}, .cancel = &set};
+		.object = object, .kernel = "endless", .grid = {2, 1}, .block = {64, 1}, .watchdog_ms = 20};
 	struct kernel_args k = {0};
 	struct amdgpu_fault f;
 
 	(void)unused;
 	ARGS_VALUE(&k, uint64_t, device_buffer(&memory, NULL, 4, NULL));
 	assert_int_not_equal(device_run(&memory, &l, &k, &f, NULL), 0);
-	assert_int_equal(f.kind, AMDGPU_FAULT_CANCELLED);
+	assert_int_equal(f.kind, AMDGPU_FAULT_TIMEOUT);
 	assert_non_null(strstr(f.message, "endless"));
+	assert_non_null(strstr(f.message, "20 ms"));
+}
+
+static void test_stop_word(void **unused)
+{
+	static const uint32_t set = 1;
+	struct device_launch l = {
+		.object = object, .kernel = "endless", .grid = {2, 1}, .block = {64, 1}, .stop_word = &set};
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+
+	(void)unused;
+	ARGS_VALUE(&k, uint64_t, device_buffer(&memory, NULL, 4, NULL));
+	assert_int_equal(device_run(&memory, &l, &k, &f, NULL), 0);
 }
 
 static void test_all_known(void **unused)
@@ -225,7 +242,8 @@ int main(int argc, char **argv)
 		CASE(grid_barrier),
 		CASE(cooperative_limit),
 		CASE(lds_polling),
-		CASE(cancel),
+		CASE(watchdog),
+		CASE(stop_word),
 	};
 	int failed;
 

@@ -57,7 +57,7 @@ static void place_of(const struct wave *w, unsigned lane, struct amdgpu_fault *f
 	f->lane = lane;
 }
 
-static void describe(const struct wave *w, struct amdgpu_fault *f, uint64_t pc, const char *what)
+static void describe(const struct wave *w, struct amdgpu_fault *f, uint64_t pc)
 {
 	const struct group *g = w->group;
 	char source[160] = "";
@@ -69,31 +69,31 @@ static void describe(const struct wave *w, struct amdgpu_fault *f, uint64_t pc, 
 		 "offset 0x%llx%s), `%.100s`: %s",
 		 g->object->target->name, g->launch->kernel->name, f->block[0], f->block[1], f->block[2],
 		 f->thread[0], f->thread[1], f->thread[2], f->wave, f->lane, (unsigned long long)f->pc,
-		 (unsigned long long)pc, source, f->instruction, what);
+		 (unsigned long long)pc, source, f->instruction, f->what);
 }
 
-void wave_fault(struct wave *w, enum amdgpu_fault_kind kind, unsigned lane, uint64_t address, const char *fmt,
+bool wave_fault(struct wave *w, enum amdgpu_fault_kind kind, unsigned lane, uint64_t address, const char *fmt,
 		...)
 {
 	struct group *g = w->group;
 	struct amdgpu_fault *f = g->fault;
 	uint64_t pc = w->pc - (w->current ? w->current->size : 0);
-	char what[256];
 	va_list ap;
 
 	w->faulted = true;
 	w->status = WAVE_ENDED;
 	if (f->kind)
-		return;
+		return false;
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof what, fmt, ap);
+	vsnprintf(f->what, sizeof f->what, fmt, ap);
 	va_end(ap);
 	f->kind = kind;
 	f->pc = pc + g->object->address;
 	f->address = address;
 	place_of(w, lane, f);
 	snprintf(f->instruction, sizeof f->instruction, "%s", w->current ? w->current->text : "");
-	describe(w, f, pc, what);
+	describe(w, f, pc);
+	return true;
 }
 
 /* ---- threads */
@@ -174,6 +174,11 @@ static int check_launch(const struct amdgpu_launch *l, struct amdgpu_fault *f)
 	return 0;
 }
 
+static uint64_t deadline(const struct amdgpu_launch *l)
+{
+	return l->watchdog_ms ? dispatch_now() + 1000000ull * l->watchdog_ms : UINT64_MAX;
+}
+
 int amdgpu_launch_run(const struct amdgpu_launch *l, struct amdgpu_fault *fault, struct amdgpu_stats *stats)
 {
 	struct dispatch d = {.l = l, .object = l->kernel->object, .fault = fault};
@@ -185,16 +190,12 @@ int amdgpu_launch_run(const struct amdgpu_launch *l, struct amdgpu_fault *fault,
 		return rc;
 	if (!dispatch_prepare_memory(&d))
 		return refuse(fault, "%s: no memory for its arguments", l->kernel->name);
+	d.deadline = deadline(l);
 	d.groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	pthread_mutex_init(&d.lock, NULL);
 	run_threads(&d);
 	pthread_mutex_destroy(&d.lock);
 	free(d.memory);
-	if (!fault->kind && d.ended < d.groups) {
-		fault->kind = AMDGPU_FAULT_CANCELLED;
-		snprintf(fault->message, sizeof fault->message, "%s: the launch was ended from outside",
-			 l->kernel->name);
-	}
 	if (stats)
 		stats->instructions = d.executed;
 	return fault->kind ? CUTRACE_EINVAL : 0;

@@ -17,8 +17,9 @@ struct dispatch {
 	uint8_t *memory; /* kernarg segment, then the packet */
 	uint32_t bytes, packet_at;
 	uint64_t groups;
-	uint64_t resident_max;                  /* workgroups of one worker */
-	_Atomic uint64_t next, ended, executed; /* workgroups started, ended; wave-instructions */
+	uint64_t resident_max;           /* workgroups of one worker */
+	uint64_t deadline;               /* of CLOCK_MONOTONIC, ns */
+	_Atomic uint64_t next, executed; /* workgroups started; wave-instructions */
 	_Atomic bool stop;
 	struct amdgpu_fault *fault;
 	pthread_mutex_t lock;
@@ -54,6 +55,7 @@ uint64_t dispatch_resident_bytes(const struct amdgpu_launch *l);
 bool dispatch_prepare_memory(struct dispatch *d);
 void dispatch_start_wave(struct wave *w, const struct dispatch *d, struct resident *r, unsigned number);
 
+uint64_t dispatch_now(void); /* CLOCK_MONOTONIC, ns */
 /* schedule.c: a worker's part of the launch, until nothing is left or a fault. */
 void *dispatch_work(void *dispatch);
 

@@ -119,9 +119,11 @@ struct amdgpu_launch {
 	bool check_waits;
 	/* A seed: what hardware only estimates is moved within its stated error; 0: it is not. */
 	uint32_t perturb;
-	uint64_t budget;            /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
-	uint32_t register_fill;     /* what registers hold before they are written */
-	const _Atomic bool *cancel; /* set by another thread to end the launch; NULL: none */
+	uint64_t budget;        /* wave-instructions until the launch counts as hanging; 0 = 2^40 */
+	uint32_t watchdog_ms;   /* the same by the wall clock; 0 = no limit */
+	uint32_t register_fill; /* what registers hold before they are written */
+	/* Not zero: the launch ends soon, without a fault. Read between turns; NULL: none. */
+	const uint32_t *stop_word;
 };
 
 enum amdgpu_fault_kind {
@@ -135,19 +137,23 @@ enum amdgpu_fault_kind {
 	AMDGPU_FAULT_DEADLOCK,
 	AMDGPU_FAULT_MEMORY, /* the host has none left */
 	AMDGPU_FAULT_WAIT,   /* check_waits */
-	AMDGPU_FAULT_CANCELLED,
+	AMDGPU_FAULT_TIMEOUT,
 };
 
 struct amdgpu_fault {
 	enum amdgpu_fault_kind kind;
-	uint64_t pc, address; /* device addresses */
-	bool write;           /* an access that was to store */
+	uint64_t pc, address; /* device addresses; an offset in LDS and scratch */
+	/* Of ADDRESS and ALIGNMENT. */
+	uint32_t access_bytes;
+	bool is_store, is_atomic;
+	char space[16]; /* "global", "shared", "local" */
 	uint32_t block[3], thread[3];
 	unsigned wave, lane;
 	const char *
 		file; /* source of the instruction by the code object's line table, or NULL: lives as long as it */
 	unsigned line;
 	char instruction[128];
+	char what[256];    /* the message without where */
 	char message[768]; /* complete */
 };
 

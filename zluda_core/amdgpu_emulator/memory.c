@@ -4,6 +4,7 @@
  * ISA, chapters 8 to 11. Global memory is checked against the caller's windows, LDS and scratch against what the
  * launch allocated: the hardware would return 0 or wrap.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "zluda_core/amdgpu_emulator/atomic.h"
@@ -59,20 +60,42 @@ static bool find_window(struct wave *w, uint64_t addr, unsigned bytes)
 	return true;
 }
 
+/* A fault of the access that executes: message, and what it was. */
+#define access_fault(w, kind, lane, addr, where, ...)             \
+	do {                                                      \
+		if (wave_fault(w, kind, lane, addr, __VA_ARGS__)) \
+			note_access(w, where, (w)->group->fault); \
+	} while (0)
+
+static void note_access(const struct wave *w, const char *where, struct amdgpu_fault *f)
+{
+	const struct memory_op *m = &w->current->mem;
+
+	f->access_bytes = m->bytes;
+	f->is_store = m->action == ACTION_STORE;
+	f->is_atomic = m->action == ACTION_ATOMIC;
+	snprintf(f->space, sizeof f->space, "%s", where);
+}
+
+static const char *verb(const struct wave *w)
+{
+	static const char *const names[] = {"load", "store", "atomic"};
+
+	return names[w->current->mem.action];
+}
+
 uint8_t *global_pointer(struct wave *w, uint64_t addr, unsigned bytes, bool write, unsigned lane)
 {
-	const char *what = write ? "store of" : "load of";
-
 	if (!in_window(&w->window, addr, bytes) && !find_window(w, addr, bytes)) {
-		wave_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr,
-			   "%s %u bytes at 0x%llx, which is in no allocation", what, bytes,
-			   (unsigned long long)addr);
+		access_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr, "global",
+			     "%s of %u bytes at 0x%llx, which is in no allocation", verb(w), bytes,
+			     (unsigned long long)addr);
 		return NULL;
 	}
 	if (write && !w->window.writable) {
-		wave_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr,
-			   "store of %u bytes at 0x%llx, which is read-only", bytes,
-			   (unsigned long long)addr);
+		access_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr, "global",
+			     "%s of %u bytes at 0x%llx, which is read-only", verb(w), bytes,
+			     (unsigned long long)addr);
 		return NULL;
 	}
 	return w->window.host + (addr - w->window.address);
@@ -83,9 +106,9 @@ static uint8_t *lds_pointer(struct wave *w, uint64_t addr, unsigned bytes, unsig
 	uint32_t size = w->group->lds_bytes;
 
 	if (addr > size || size - addr < bytes) {
-		wave_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr,
-			   "access to %u bytes at LDS address 0x%llx of a workgroup that has %u", bytes,
-			   (unsigned long long)addr, size);
+		access_fault(w, AMDGPU_FAULT_ADDRESS, lane, addr, "shared",
+			     "%s of %u bytes at LDS address 0x%llx of a workgroup that has %u", verb(w),
+			     bytes, (unsigned long long)addr, size);
 		return NULL;
 	}
 	return w->group->lds + addr;
@@ -96,9 +119,9 @@ static uint8_t *backing_pointer(struct wave *w, uint64_t offset, unsigned bytes,
 	uint64_t size = 4ull * w->scratch_dwords * w->size;
 
 	if (offset > size || size - offset < bytes) {
-		wave_fault(w, AMDGPU_FAULT_ADDRESS, lane, offset,
-			   "access to %u bytes at scratch offset 0x%llx of 0x%llx", bytes,
-			   (unsigned long long)offset, (unsigned long long)size);
+		access_fault(w, AMDGPU_FAULT_ADDRESS, lane, offset, "local",
+			     "%s of %u bytes at scratch offset 0x%llx of 0x%llx", verb(w), bytes,
+			     (unsigned long long)offset, (unsigned long long)size);
 		return NULL;
 	}
 	return (uint8_t *)w->scratch + offset;
@@ -108,25 +131,53 @@ static uint8_t *backing_pointer(struct wave *w, uint64_t offset, unsigned bytes,
 static uint8_t *scratch_byte(struct wave *w, uint64_t offset, unsigned lane)
 {
 	if (offset >= 4ull * w->scratch_dwords) {
-		wave_fault(w, AMDGPU_FAULT_ADDRESS, lane, offset,
-			   "access to scratch offset 0x%llx of a work-item that has %u bytes",
-			   (unsigned long long)offset, 4 * w->scratch_dwords);
+		access_fault(w, AMDGPU_FAULT_ADDRESS, lane, offset, "local",
+			     "%s at scratch offset 0x%llx of a work-item that has %u bytes", verb(w),
+			     (unsigned long long)offset, 4 * w->scratch_dwords);
 		return NULL;
 	}
 	return (uint8_t *)(w->scratch + (offset / 4) * w->size + lane) + offset % 4;
 }
 
-/* Where an access goes: a place in host memory, or (NULL) a lane's scratch. */
+/* Where an access goes: a place in host memory, or (NULL) a lane's scratch, or (split) windows side by side. */
 struct place {
 	uint8_t *host;
-	uint64_t scratch;
+	uint64_t address;
+	bool split;
 };
+
+/* Begins in a window and ends beyond it. */
+static bool crosses_windows(struct wave *w, uint64_t addr, unsigned bytes)
+{
+	return !in_window(&w->window, addr, bytes) && find_window(w, addr, 1) &&
+	       !in_window(&w->window, addr, bytes);
+}
+
+static bool resolve_split(struct wave *w, uint64_t addr, unsigned bytes, bool write, unsigned lane,
+			  struct place *out)
+{
+	for (unsigned i = 0; i < bytes; i++) {
+		if (!find_window(w, addr + i, 1))
+			return global_pointer(w, addr, bytes, write, lane) != NULL;
+		if (!global_pointer(w, addr + i, 1, write, lane))
+			return false;
+	}
+	out->address = addr;
+	out->split = true;
+	return true;
+}
+
+static uint8_t *one_byte(struct wave *w, const struct place *p, unsigned i, bool write, unsigned lane)
+{
+	return p->split ? global_pointer(w, p->address + i, 1, write, lane)
+			: scratch_byte(w, p->address + i, lane);
+}
 
 static bool resolve(struct wave *w, unsigned space, uint64_t addr, unsigned bytes, bool write, unsigned lane,
 		    struct place *out)
 {
 	out->host = NULL;
-	out->scratch = addr;
+	out->split = false;
 	if (space == SPACE_FLAT) {
 		uint32_t high = (uint32_t)(addr >> 32);
 		if (high == APERTURE_SHARED >> 32)
@@ -137,13 +188,15 @@ static bool resolve(struct wave *w, unsigned space, uint64_t addr, unsigned byte
 			addr = (uint32_t)addr;
 	}
 	if (space == SPACE_SCRATCH) {
-		out->scratch = addr;
+		out->address = addr;
 		return true;
 	}
 	if (space == SPACE_LDS)
 		out->host = lds_pointer(w, addr, bytes, lane);
 	else if (addr - SCRATCH_BACKING < 1ull << 40)
 		out->host = backing_pointer(w, addr - SCRATCH_BACKING, bytes, lane);
+	else if (crosses_windows(w, addr, bytes))
+		return resolve_split(w, addr, bytes, write, lane, out);
 	else
 		out->host = global_pointer(w, addr, bytes, write, lane);
 	return out->host != NULL;
@@ -157,7 +210,7 @@ static bool copy_in(struct wave *w, const struct place *p, void *data, unsigned 
 		return true;
 	}
 	for (unsigned i = 0; i < bytes; i++) {
-		uint8_t *b = scratch_byte(w, p->scratch + i, lane);
+		uint8_t *b = one_byte(w, p, i, false, lane);
 		if (!b)
 			return false;
 		((uint8_t *)data)[i] = *b;
@@ -173,7 +226,7 @@ static bool copy_out(struct wave *w, const struct place *p, const void *data, un
 		return true;
 	}
 	for (unsigned i = 0; i < bytes; i++) {
-		uint8_t *b = scratch_byte(w, p->scratch + i, lane);
+		uint8_t *b = one_byte(w, p, i, true, lane);
 		if (!b)
 			return false;
 		*b = ((const uint8_t *)data)[i];
@@ -413,10 +466,9 @@ static void buffer_move(struct wave *w, const struct insn *in)
 			if (addr[l][i]) {
 				if (!resolve(w, SPACE_GLOBAL, addr[l][i], step, is_store, l, &p))
 					return;
-				if (is_store)
-					poke(p.host, &data, step);
-				else
-					peek(&data, p.host, step);
+				if (!(is_store ? copy_out(w, &p, &data, step, l)
+					       : copy_in(w, &p, &data, step, l)))
+					return;
 			}
 			if (!is_store)
 				*v = step < 4 ? widen(&in->mem, data, *v) : data;
@@ -459,19 +511,20 @@ static void atomic(struct wave *w, const struct insn *in, const uint64_t *addr, 
 			data2 = t;
 		}
 		if (addr[l] % m->bytes) {
-			wave_fault(w, AMDGPU_FAULT_ALIGNMENT, l, addr[l], "atomic of %u bytes at 0x%llx",
-				   m->bytes, (unsigned long long)addr[l]);
+			access_fault(w, AMDGPU_FAULT_ALIGNMENT, l, addr[l], lds ? "shared" : "global",
+				     "misaligned atomic of %u bytes at 0x%llx", m->bytes,
+				     (unsigned long long)addr[l]);
 			return;
 		}
 		if (!resolve(w, m->space == SPACE_BUFFER ? SPACE_GLOBAL : m->space, addr[l], m->bytes, true,
 			     l, &p))
 			return;
-		if (!p.host) {
-			wave_fault(w, AMDGPU_FAULT_INSTRUCTION, l, addr[l],
-				   "atomic on scratch is not supported");
+		uint64_t old, own = 0;
+		if (!p.host && !copy_in(w, &p, &own, m->bytes, l))
 			return;
-		}
-		uint64_t old = atomic_apply(p.host, m, data, data2);
+		old = atomic_apply(p.host ? (void *)p.host : &own, m, data, data2);
+		if (!p.host && !copy_out(w, &p, &own, m->bytes, l))
+			return;
 		if (dst < 0)
 			continue;
 		w->v[dst][l] = (uint32_t)old;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "zluda_core/amdgpu_emulator/dispatch.h"
 #include "zluda_core/amdgpu_emulator/waits.h"
@@ -162,10 +163,19 @@ static enum outcome run_round(struct worker *k, struct resident *r, uint64_t *sp
 
 /* ---- workgroups */
 
-static bool interrupted(const struct dispatch *d)
+uint64_t dispatch_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The launch ends, by a fault elsewhere, or from outside. */
+static bool stopped(const struct dispatch *d)
 {
 	return atomic_load_explicit(&d->stop, memory_order_relaxed) ||
-	       (d->l->cancel && atomic_load_explicit(d->l->cancel, memory_order_relaxed));
+	       (d->l->stop_word && __atomic_load_n(d->l->stop_word, __ATOMIC_RELAXED));
 }
 
 static void start(struct worker *k, struct resident *r, uint64_t number)
@@ -230,8 +240,6 @@ static void leave(struct worker *k, struct resident *r)
 	for (unsigned i = 0; i < r->group.nwaves; i++)
 		executed += r->waves[i].executed;
 	atomic_fetch_add_explicit(&k->d->executed, executed, memory_order_relaxed);
-	if (!r->group.alive)
-		atomic_fetch_add_explicit(&k->d->ended, 1, memory_order_relaxed);
 	if (k->spare)
 		resident_free(r);
 	else
@@ -246,7 +254,7 @@ static enum outcome turn(struct worker *k)
 	enum outcome o = GROUP_RUNS;
 
 	r->fresh = false;
-	while (o == GROUP_RUNS && spent < most && !interrupted(k->d))
+	while (o == GROUP_RUNS && spent < most && !stopped(k->d))
 		o = run_round(k, r, &spent);
 	memmove(k->residents, k->residents + 1, (k->count - 1) * sizeof(struct resident *));
 	if (o == GROUP_ENDED) {
@@ -290,21 +298,19 @@ static void report(struct worker *k)
 	atomic_store(&d->stop, true);
 }
 
-/* Ended from outside: told of the first wave that had not ended. */
-static void cancelled(struct worker *k)
+/* Time is up, which is told of the first wave that has not ended. */
+static void time_out(struct worker *k)
 {
-	for (unsigned i = 0; i < k->count; i++) {
-		for (unsigned n = 0; n < k->residents[i]->group.nwaves; n++) {
-			struct wave *w = &k->residents[i]->waves[n];
-			if (w->status == WAVE_ENDED)
-				continue;
-			wave_fault(w, AMDGPU_FAULT_CANCELLED, 0, 0, "the launch was ended from outside%s",
-				   w->status == WAVE_WAITS   ? "; the wave waits at a barrier"
-				   : w->status == WAVE_POLLS ? "; the wave sleeps between polls"
-							     : "");
-			return;
-		}
-	}
+	struct resident *r = k->residents[0];
+	unsigned n = 0;
+
+	while (n + 1 < r->group.nwaves && r->waves[n].status == WAVE_ENDED)
+		n++;
+	wave_fault(&r->waves[n], AMDGPU_FAULT_TIMEOUT, 0, 0, "the launch has not ended within %u ms%s",
+		   k->d->l->watchdog_ms,
+		   r->waves[n].status == WAVE_WAITS   ? "; this wave waits at a barrier"
+		   : r->waves[n].status == WAVE_POLLS ? "; this wave sleeps between polls"
+						      : "; this wave runs");
 }
 
 static void run(struct worker *k)
@@ -313,9 +319,13 @@ static void run(struct worker *k)
 
 	while (k->d->l->cooperative && add(k))
 		;
-	while (!k->fault.kind && !interrupted(k->d)) {
+	while (!k->fault.kind && !stopped(k->d)) {
 		if (!k->count && !add(k))
 			break;
+		if (k->d->deadline != UINT64_MAX && dispatch_now() > k->d->deadline) {
+			time_out(k);
+			break;
+		}
 		enum outcome o = turn(k);
 		polled = o == GROUP_POLLS ? polled + 1 : 0;
 		if (o != GROUP_ENDED && add_in_front(k))
@@ -335,8 +345,6 @@ void *dispatch_work(void *dispatch)
 	pthread_mutex_lock(&k.d->lock); /* until all threads are there */
 	pthread_mutex_unlock(&k.d->lock);
 	run(&k);
-	if (!k.fault.kind && !atomic_load(&k.d->stop) && interrupted(k.d))
-		cancelled(&k);
 	report(&k);
 	while (k.count)
 		leave(&k, k.residents[--k.count]);

@@ -90,8 +90,8 @@ void scalar_write32(struct wave *w, const struct operand *o, uint32_t v);
 void scalar_write64(struct wave *w, const struct operand *o, uint64_t v);
 void wave_set_mode(struct wave *w, uint32_t mode);
 
-/* Ends the wave with a fault; the first one of a launch is reported. */
-void wave_fault(struct wave *w, enum amdgpu_fault_kind kind, unsigned lane, uint64_t address, const char *fmt,
+/* Ends the wave with a fault; the first one of a launch is reported: true if this is it. */
+bool wave_fault(struct wave *w, enum amdgpu_fault_kind kind, unsigned lane, uint64_t address, const char *fmt,
 		...) __attribute__((format(printf, 5, 6)));
 
 /* Host pointer for `bytes` at a global address, or NULL after a fault. */
