@@ -130,9 +130,24 @@ struct device_ops {
 	/* Copies *t to entry t->handle % DEV_TEXTURES of the device's table of textures, where its code finds it. The
 	 * core changes an entry only while nothing that may use it runs. NULL: the device has no textures. */
 	int (*texture_set)(struct device *dev, const struct dev_texture *t, struct diag *d);
+
+	/* ---- of devices that hardware gives, all optional ---- */
+
+	/* How many there are, with these options: what a program sees when `devices=` does not say it. 0 with *d filled:
+	 * none. */
+	unsigned (*count)(const char *options, struct diag *d);
+	/* Device memory can be mapped in one window only. In: the one that the core wants; out: the one that it gets, once for
+	 * all devices of the process, before the first mapping. */
+	int (*window)(struct device *dev, uint64_t *base, uint64_t *bytes, struct diag *d);
+	/* Memory that host and device see at one address, which the device chooses; then map() at that address. Without it the
+	 * core imports pages of its own. */
+	int (*host_alloc)(struct device *dev, uint64_t bytes, bool managed, void **host, struct dev_mem **out,
+			  struct diag *d);
+	/* Where the device sees memory of mem_import_host; 0: where the host does. */
+	uint64_t (*mem_address)(struct device *dev, struct dev_mem *mem);
 };
 
-extern const struct device_ops device_interp;
+extern const struct device_ops device_interp, device_hip;
 
 /* By name; NULL when unknown. The table is in zluda_core/devices.c. */
 const struct device_ops *device_find(const char *name);

@@ -93,8 +93,11 @@ struct amd_backend_ops {
 
 	/* Switches of device.h's control that are the backend's: "deterministic", "watchdog_ms", ... Optional. */
 	int (*control)(struct amd_backend *b, const char *key, const char *value, struct diag *d);
-	/* Where map() works, when only there: the core then takes its addresses from this window. Optional. */
-	bool (*window)(struct amd_backend *b, uint64_t *base, uint64_t *bytes);
+	/* As in device.h, optional. */
+	int (*window)(struct amd_backend *b, uint64_t *base, uint64_t *bytes, struct diag *d);
+	int (*host_alloc)(struct amd_backend *b, uint64_t bytes, bool managed, void **host,
+			  struct dev_mem **out, struct diag *d);
+	uint64_t (*mem_address)(struct amd_backend *b, struct dev_mem *mem);
 };
 
 /* The functions of device.h over a backend. A device of this kind is `const struct device_ops device_NAME`, filled in by
@@ -128,18 +131,27 @@ bool amd_device_watch_result(struct device *dev, struct dev_watch_hit *out);
 uint64_t amd_device_func_address(struct device *dev, struct dev_module *m, uint32_t func);
 int amd_device_texture_set(struct device *dev, const struct dev_texture *t, struct diag *d);
 
-#define AMD_DEVICE_OPS(device_name, open_function)                                                   \
-	{                                                                                            \
-		.name = device_name, .open = open_function, .close = amd_device_close,               \
-		.props = amd_device_props, .mem_create = amd_device_mem_create,                      \
-		.mem_import_host = amd_device_mem_import, .mem_destroy = amd_device_mem_destroy,     \
-		.map = amd_device_map, .unmap = amd_device_unmap, .host_view = amd_device_host_view, \
-		.module_load = amd_device_module_load, .module_unload = amd_device_module_unload,    \
-		.kernel_get = amd_device_kernel_get, .kernel_info = amd_device_kernel_info,          \
-		.launch = amd_device_launch, .read = amd_device_read, .write = amd_device_write,     \
-		.copy = amd_device_copy, .fill = amd_device_fill, .control = amd_device_control,     \
-		.watch_result = amd_device_watch_result, .func_address = amd_device_func_address,    \
-		.texture_set = amd_device_texture_set,                                               \
+/* window.c: for tables that have these of their backend. */
+int amd_device_window(struct device *dev, uint64_t *base, uint64_t *bytes, struct diag *d);
+int amd_device_host_alloc(struct device *dev, uint64_t bytes, bool managed, void **host, struct dev_mem **out,
+			  struct diag *d);
+uint64_t amd_device_mem_address(struct device *dev, struct dev_mem *mem);
+
+/* The entries alone, for tables that have more, and the whole table. */
+#define AMD_DEVICE_FUNCTIONS(device_name, open_function)                                                  \
+	.name = device_name, .open = open_function, .close = amd_device_close, .props = amd_device_props, \
+	.mem_create = amd_device_mem_create, .mem_import_host = amd_device_mem_import,                    \
+	.mem_destroy = amd_device_mem_destroy, .map = amd_device_map, .unmap = amd_device_unmap,          \
+	.host_view = amd_device_host_view, .module_load = amd_device_module_load,                         \
+	.module_unload = amd_device_module_unload, .kernel_get = amd_device_kernel_get,                   \
+	.kernel_info = amd_device_kernel_info, .launch = amd_device_launch, .read = amd_device_read,      \
+	.write = amd_device_write, .copy = amd_device_copy, .fill = amd_device_fill,                      \
+	.control = amd_device_control, .watch_result = amd_device_watch_result,                           \
+	.func_address = amd_device_func_address, .texture_set = amd_device_texture_set
+
+#define AMD_DEVICE_OPS(device_name, open_function)               \
+	{                                                        \
+		AMD_DEVICE_FUNCTIONS(device_name, open_function) \
 	}
 
 #endif
