@@ -9,8 +9,15 @@
 static bool (*const families[])(struct lower *) = {
 	lower_move,      lower_memory, lower_carry,      lower_integer,       lower_logic,  lower_compare,
 	lower_bit_field, lower_float,  lower_convert,    lower_approximation, lower_atomic, lower_sync,
-	lower_warp,      lower_call,   lower_async_copy, lower_dot_product,
+	lower_warp,      lower_call,   lower_async_copy, lower_dot_product,   lower_stack,
 };
+
+/* Operations that take registers as bits know their types by themselves. */
+static bool knows_types(enum ptx_op op)
+{
+	return op == PTX_OP_CVT || op == PTX_OP_ATOM || op == PTX_OP_RED ||
+	       (op >= PTX_OP_TEX && op <= PTX_OP_SUQ) || (op >= PTX_OP_WMMA_LOAD && op <= PTX_OP_MOVMATRIX);
+}
 
 static void lower_instruction(struct lower *l)
 {
@@ -20,7 +27,7 @@ static void lower_instruction(struct lower *l)
 		lower_refuse(l, "%s", reason);
 		return;
 	}
-	if (l->i->type && !ir_type(l->i->type) && l->i->op != PTX_OP_CVT) {
+	if (l->i->type && !ir_type(l->i->type) && !knows_types(l->i->op)) {
 		lower_refuse(l, "operands of type .%s", ptx_type_name(l->i->type));
 		return;
 	}
@@ -184,6 +191,7 @@ void lower_function(struct lower *l, FILE *module)
 	char *head = NULL, *body = NULL;
 	size_t head_bytes = 0, body_bytes = 0;
 
+	l->has_stack_piece = false;
 	l->head = open_memstream(&head, &head_bytes);
 	l->body = open_memstream(&body, &body_bytes);
 	if (!l->head || !l->body) {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads and stores, PTX ISA 9.7.9.8 on. Elements of a vector with memory ordering are accessed one by one, each
- * atomically, as the ISA has it (8.2.2); others together.
+ * Loads and stores, PTX ISA 9.7.9.8 on. For memory ordering the ISA takes a vector for accesses of its elements in any
+ * order (8.2.2), but on every GPU an aligned vector of up to 16 bytes is one access, and programs count on it: a value
+ * and its status, published together. So it is here: up to 64 bits are one atomic access, more are one volatile
+ * access, which AMD's hardware makes by 16 bytes, between fences.
  */
 #include "ptx/lower/writer.h"
 
+#include <string.h>
+
+enum how { PLAIN, VOLATILE, ATOMIC };
+
 struct access {
-	unsigned bits, bytes; /* of an element */
-	const char *head;     /* "atomic ", "volatile " */
-	const char *order;    /* "syncscope(\"agent\") monotonic, " */
-	char order_text[64];
+	enum how how;
+	unsigned bits, n, total; /* of an element, elements, bits of all */
+	bool as_words;           /* one access of 32-bit words */
+	const char *order, *fence;
 };
 
 const char *ir_scope(enum ptx_scope s)
@@ -21,8 +27,13 @@ const char *ir_scope(enum ptx_scope s)
 	}
 }
 
-/* .weak or nothing; .volatile and .mmio; or an ordering. */
-static bool describe(struct lower *l, struct access *a)
+/* Operators that go past the L1 cache, which isn't coherent: as good as an ordering. */
+static bool goes_past_l1(const struct ptx_inst *i)
+{
+	return strstr(i->mods, ".cg") || strstr(i->mods, ".cv") || strstr(i->mods, ".wt");
+}
+
+static bool describe(struct lower *l, struct access *a, unsigned n)
 {
 	const struct ptx_inst *i = l->i;
 	static const char *const orders[] = {[PTX_RELAXED] = "monotonic",
@@ -30,130 +41,131 @@ static bool describe(struct lower *l, struct access *a)
 					     [PTX_RELEASE] = "release",
 					     [PTX_SC] = "seq_cst"};
 
-	a->bits = ptx_type_bits(i->type);
-	a->bytes = a->bits / 8;
-	a->head = "";
-	a->order = ", ";
-	if (a->bits < 8)
-		return lower_refuse(l, "memory of type .%s", ptx_type_name(i->type));
-	switch (i->sem) {
-	case PTX_SEM_NONE:
-	case PTX_WEAK: return true;
-	case PTX_VOLATILE:
-	case PTX_MMIO: a->head = "volatile "; return true;
-	case PTX_ACQ_REL: return lower_refuse(l, "this ordering");
-	default: break;
+	*a = (struct access){.bits = ptx_type_bits(i->type), .n = n};
+	a->total = a->bits * n;
+	if (a->bits < 8 || n > 8)
+		return lower_refuse(l, "memory of %u x .%s", n, ptx_type_name(i->type));
+	if (i->sem == PTX_ACQ_REL)
+		return lower_refuse(l, "this ordering");
+	if (i->sem == PTX_VOLATILE || i->sem == PTX_MMIO || (a->total > 64 && goes_past_l1(i)))
+		a->how = VOLATILE;
+	else if (i->sem != PTX_SEM_NONE && i->sem != PTX_WEAK)
+		a->how = ATOMIC;
+	if (a->how == ATOMIC && a->total > 64) {
+		a->how = VOLATILE;
+		a->fence = i->sem == PTX_ACQUIRE || i->sem == PTX_RELEASE ? orders[i->sem] : NULL;
 	}
-	if (a->bits == 128)
-		return lower_refuse(l, "an atomic access of 128 bits");
-	a->head = "atomic ";
-	snprintf(a->order_text, sizeof(a->order_text), " %s%s, ", ir_scope(i->scope), orders[i->sem]);
-	a->order = a->order_text;
+	a->order = orders[a->how == ATOMIC ? i->sem : PTX_SEM_NONE];
+	a->as_words = a->how == VOLATILE && a->total > 64;
 	return true;
 }
 
-static bool together(const struct lower *l, const struct access *a)
+/* The type that is accessed. */
+static struct ir memory_type(const struct access *a)
 {
-	return a->head[0] != 'a' && l->i->vec > 1 && a->bits < 128;
+	if (a->as_words)
+		return ir_text("<%u x i32>", a->total / 32);
+	if (a->how == ATOMIC || a->n == 1)
+		return ir_text("i%u", a->total);
+	return ir_text("<%u x i%u>", a->n, a->bits);
 }
 
-static bool load_vector(struct lower *l, const struct access *a, unsigned n)
+static struct ir element_type(const struct access *a)
 {
-	const struct ptx_inst *i = l->i;
-	unsigned as;
-	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as);
-	struct ir v = ir_op(l, "load %s<%u x i%u>, %s, align %u", a->head, n, a->bits, p.s, n * a->bytes);
-
-	for (unsigned k = 0; k < n; k++)
-		write_bits(l, &i->dst[k],
-			   ir_op(l, "extractelement <%u x i%u> %s, i32 %u", n, a->bits, v.s, k), a->bits,
-			   ptx_type_is_signed(i->type));
-	return true;
+	return a->n == 1 ? ir_text("i%u", a->bits) : ir_text("<%u x i%u>", a->n, a->bits);
 }
 
-/* All elements are read before the first is written: the address may be in a destination. */
-static bool load_elements(struct lower *l, const struct access *a, unsigned n)
+static struct ir recast(struct lower *l, struct ir v, struct ir from, struct ir to)
 {
-	const struct ptx_inst *i = l->i;
-	struct ir v[8];
-	unsigned as;
+	return strcmp(from.s, to.s) ? ir_op(l, "bitcast %s %s to %s", from.s, v.s, to.s) : v;
+}
 
-	for (unsigned k = 0; k < n; k++) {
-		struct ir p = read_pointer(l, &i->src[0], i->space, (int64_t)k * a->bytes, &as);
-		v[k] = ir_op(l, "load %si%u, %s%salign %u", a->head, a->bits, p.s, a->order, a->bytes);
-	}
-	for (unsigned k = 0; k < n; k++)
-		write_bits(l, &i->dst[k], v[k], a->bits, ptx_type_is_signed(i->type));
-	return true;
+static struct ir attributes(struct lower *l, const struct access *a)
+{
+	if (a->how != ATOMIC)
+		return ir_text(", align %u", a->total / 8);
+	return ir_text(" %s%s, align %u", ir_scope(l->i->scope), a->order, a->total / 8);
+}
+
+static const char *head(const struct access *a)
+{
+	return a->how == ATOMIC ? "atomic " : a->how == VOLATILE ? "volatile " : "";
 }
 
 static bool lower_load(struct lower *l)
 {
+	const struct ptx_inst *i = l->i;
+	unsigned n = i->ndst, as;
 	struct access a;
-	unsigned n = l->i->ndst;
+	struct ir v;
 
-	if (!describe(l, &a))
+	if (!describe(l, &a, n))
 		return false;
-	if (n > 8)
-		return lower_refuse(l, "a vector of %u elements", n);
-	return together(l, &a) ? load_vector(l, &a, n) : load_elements(l, &a, n);
+	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as);
+	v = ir_op(l, "load %s%s, %s%s", head(&a), memory_type(&a).s, p.s, attributes(l, &a).s);
+	if (a.fence)
+		ir_line(l, "fence %s%s", ir_scope(i->scope), a.fence);
+	v = recast(l, v, memory_type(&a), element_type(&a));
+	for (unsigned k = 0; k < n; k++) {
+		struct ir e =
+			n == 1 ? v : ir_op(l, "extractelement %s %s, i32 %u", element_type(&a).s, v.s, k);
+		write_bits(l, &i->dst[k], e, a.bits, ptx_type_is_signed(i->type));
+	}
+	return true;
 }
 
-static bool store_vector(struct lower *l, const struct access *a, unsigned n)
+static struct ir stored_value(struct lower *l, const struct access *a)
 {
 	const struct ptx_inst *i = l->i;
 	struct ir v = ir_text("poison");
-	unsigned as;
 
-	for (unsigned k = 0; k < n; k++)
-		v = ir_op(l, "insertelement <%u x i%u> %s, i%u %s, i32 %u", n, a->bits, v.s, a->bits,
+	if (a->n == 1)
+		return read_bits(l, &i->src[1], a->bits);
+	for (unsigned k = 0; k < a->n; k++)
+		v = ir_op(l, "insertelement %s %s, i%u %s, i32 %u", element_type(a).s, v.s, a->bits,
 			  read_bits(l, &i->src[1 + k], a->bits).s, k);
-	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as);
-	ir_line(l, "store %s<%u x i%u> %s, %s, align %u", a->head, n, a->bits, v.s, p.s, n * a->bytes);
-	return true;
-}
-
-static bool store_elements(struct lower *l, const struct access *a, unsigned n)
-{
-	const struct ptx_inst *i = l->i;
-	unsigned as;
-
-	for (unsigned k = 0; k < n; k++) {
-		struct ir v = read_bits(l, &i->src[1 + k], a->bits);
-		struct ir p = read_pointer(l, &i->src[0], i->space, (int64_t)k * a->bytes, &as);
-		ir_line(l, "store %si%u %s, %s%salign %u", a->head, a->bits, v.s, p.s, a->order, a->bytes);
-	}
-	return true;
+	return v;
 }
 
 static bool lower_store(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
-	unsigned n = i->vec ? i->vec : 1;
 	struct access a;
+	unsigned as;
 
-	if (!describe(l, &a))
+	if (!describe(l, &a, i->vec ? i->vec : 1))
 		return false;
 	if (i->space == PTX_SPACE_CONST ||
 	    (i->space == PTX_SPACE_PARAM && l->f->is_entry && i->src[0].kind != PTX_OPND_SYMBOL))
 		return lower_refuse(l, "a store to memory that can't be written");
-	return together(l, &a) ? store_vector(l, &a, n) : store_elements(l, &a, n);
+	struct ir v = recast(l, stored_value(l, &a), element_type(&a), memory_type(&a));
+	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as);
+	if (a.fence)
+		ir_line(l, "fence %s%s", ir_scope(i->scope), a.fence);
+	ir_line(l, "store %s%s %s, %s%s", head(&a), memory_type(&a).s, v.s, p.s, attributes(l, &a).s);
+	return true;
+}
+
+/* createpolicy: a policy is opaque, and nobody looks at it. */
+static bool make_policy(struct lower *l)
+{
+	write_bits(l, &l->i->dst[0], ir_text("0"), 64, false);
+	return true;
 }
 
 bool lower_memory(struct lower *l)
 {
-	const struct ptx_inst *i = l->i;
-
-	switch (i->op) {
+	switch (l->i->op) {
 	case PTX_OP_LD:
-	case PTX_OP_LDU:
-	case PTX_OP_ST: break;
+	case PTX_OP_LDU: return lower_load(l);
+	case PTX_OP_ST: return lower_store(l);
+	case PTX_OP_CREATEPOLICY_FRACTIONAL:
+	case PTX_OP_CREATEPOLICY_RANGE:
+	case PTX_OP_CREATEPOLICY_CVT: return make_policy(l);
+	case PTX_OP_DISCARD: /* what is discarded may keep its value */
 	case PTX_OP_PREFETCH:
 	case PTX_OP_PREFETCHU:
-	case PTX_OP_APPLYPRIORITY: return true; /* hints */
+	case PTX_OP_APPLYPRIORITY: return true;
 	default: return false;
 	}
-	if (i->space == PTX_SPACE_SHARED_CLUSTER)
-		return lower_refuse(l, "shared memory of a cluster");
-	return i->op == PTX_OP_ST ? lower_store(l) : lower_load(l);
 }

@@ -51,7 +51,8 @@ static bool lower_mov(struct lower *l)
 static unsigned offset_space(const struct lower *l)
 {
 	switch (l->i->space) {
-	case PTX_SPACE_SHARED: return 3;
+	case PTX_SPACE_SHARED:
+	case PTX_SPACE_SHARED_CLUSTER: return 3;
 	case PTX_SPACE_LOCAL: return 5;
 	case PTX_SPACE_PARAM: return l->f->is_entry ? 0 : 5;
 	default: return 0;
@@ -65,8 +66,6 @@ static bool lower_cvta(struct lower *l)
 
 	if (ptx_type_bits(i->type) != 64)
 		return lower_refuse(l, "addresses of 32 bits");
-	if (i->space == PTX_SPACE_SHARED_CLUSTER)
-		return lower_refuse(l, "shared memory of a cluster");
 	struct ir v = read_bits(l, &i->src[0], 64);
 	if (as && i->flags & PTX_F_TO) {
 		v = ir_op(l, "inttoptr i64 %s to ptr", v.s);
@@ -87,22 +86,71 @@ static struct ir is_in(struct lower *l, struct ir p, const char *what)
 	return ir_op(l, "call i1 @llvm.amdgcn.is.%s(ptr %s)", what, p.s);
 }
 
+/* Whether address v lies in the bytes from `first` on. */
+static struct ir lies_in(struct lower *l, struct ir v, struct ir first, uint64_t bytes)
+{
+	struct ir at = ir_op(l, "sub i64 %s, %s", v.s, first.s);
+
+	return ir_op(l, "icmp ult i64 %s, %llu", at.s, (unsigned long long)bytes);
+}
+
+/* Constants lie in global memory: they are told by their addresses. */
+static struct ir is_constant(struct lower *l, struct ir v)
+{
+	struct ir r = ir_text("false");
+
+	for (uint32_t k = 0; k < l->m->nsymbols; k++) {
+		const struct ptx_symbol *s = l->m->symbols[k];
+		struct ptx_operand o = {.kind = PTX_OPND_SYMBOL, .index = k};
+		if (s->space == PTX_SPACE_CONST && s->owner == PTX_NONE)
+			r = ir_op(l, "or i1 %s, %s", r.s, lies_in(l, v, read_bits(l, &o, 64), s->size).s);
+	}
+	return r;
+}
+
+/* Parameters of the kernel. */
+static struct ir is_param(struct lower *l, struct ir v)
+{
+	struct ir first = ir_op(l, "ptrtoint ptr addrspace(4) %%kernarg to i64");
+
+	return lies_in(l, v, first, l->kernel->param_bytes);
+}
+
+static struct ir is_global(struct lower *l, struct ir v, struct ir p)
+{
+	struct ir r = ir_op(l, "or i1 %s, %s", is_in(l, p, "shared").s, is_in(l, p, "private").s);
+
+	r = ir_op(l, "or i1 %s, %s", r.s, is_param(l, v).s);
+	return ir_op(l, "xor i1 %s, true", r.s);
+}
+
+/* A cluster has one block. */
 static bool lower_isspacep(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
-	struct ir p = ir_op(l, "inttoptr i64 %s to ptr", read_bits(l, &i->src[0], 64).s), r;
+	struct ir v = read_bits(l, &i->src[0], 64), p = ir_op(l, "inttoptr i64 %s to ptr", v.s), r;
 
-	if (i->space == PTX_SPACE_SHARED) {
-		r = is_in(l, p, "shared");
-	} else if (i->space == PTX_SPACE_LOCAL) {
-		r = is_in(l, p, "private");
-	} else if (i->space == PTX_SPACE_GLOBAL) {
-		r = ir_op(l, "or i1 %s, %s", is_in(l, p, "shared").s, is_in(l, p, "private").s);
-		r = ir_op(l, "xor i1 %s, 1", r.s);
-	} else {
-		return lower_refuse(l, "isspacep of this space");
+	switch (i->space) {
+	case PTX_SPACE_SHARED:
+	case PTX_SPACE_SHARED_CLUSTER: r = is_in(l, p, "shared"); break;
+	case PTX_SPACE_LOCAL: r = is_in(l, p, "private"); break;
+	case PTX_SPACE_GLOBAL: r = is_global(l, v, p); break;
+	case PTX_SPACE_CONST: r = is_constant(l, v); break;
+	case PTX_SPACE_PARAM: r = is_param(l, v); break;
+	default: return lower_refuse(l, "isspacep of this space");
 	}
 	write_bits(l, &i->dst[0], r, 1, false);
+	return true;
+}
+
+static bool lower_mapa(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	struct ir other = ir_op(l, "icmp ne i32 %s, 0", read_bits(l, &i->src[1], 32).s);
+	unsigned bits = ptx_type_bits(i->type);
+
+	fault_if(l, other, LOWER_FAULT_INSTRUCTION);
+	write_bits(l, &i->dst[0], read_bits(l, &i->src[0], bits), bits, false);
 	return true;
 }
 
@@ -112,6 +160,8 @@ bool lower_move(struct lower *l)
 	case PTX_OP_MOV: return lower_mov(l);
 	case PTX_OP_CVTA: return lower_cvta(l);
 	case PTX_OP_ISSPACEP: return lower_isspacep(l);
+	case PTX_OP_MAPA: return lower_mapa(l);
+	case PTX_OP_GETCTARANK: write_bits(l, &l->i->dst[0], ir_text("0"), 32, false); return true;
 	default: return false;
 	}
 }

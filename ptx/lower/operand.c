@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 
-/* LLVM's address spaces on AMD GPUs. */
-enum { AS_FLAT = 0, AS_GLOBAL = 1, AS_LDS = 3, AS_CONSTANT = 4, AS_PRIVATE = 5 };
-
 static struct ir read_value(struct lower *l, const struct ptx_operand *o, unsigned bits)
 {
 	uint32_t slot = l->f->values[o->index].slot;
@@ -158,7 +155,8 @@ static unsigned space_number(struct lower *l, enum ptx_space s)
 	case PTX_SPACE_GENERIC: return AS_FLAT;
 	case PTX_SPACE_GLOBAL: return AS_GLOBAL;
 	case PTX_SPACE_CONST: return AS_CONSTANT;
-	case PTX_SPACE_SHARED: return AS_LDS;
+	case PTX_SPACE_SHARED:
+	case PTX_SPACE_SHARED_CLUSTER: return AS_LDS; /* a cluster has one block */
 	case PTX_SPACE_LOCAL: return AS_PRIVATE;
 	case PTX_SPACE_PARAM: return l->f->is_entry ? AS_CONSTANT : AS_PRIVATE;
 	default: lower_refuse(l, "this state space"); return AS_FLAT;

@@ -75,6 +75,8 @@ struct lower_heap {
 	uint32_t first[LOWER_HEAP_LEVELS][LOWER_HEAP_PARTS]; /* place of a list's first block; 0: empty */
 };
 
+enum { LOWER_LOCKS = 64 };
+
 struct lower_runtime {
 	struct lower_fault fault;
 	struct lower_print print;
@@ -86,6 +88,7 @@ struct lower_runtime {
 	uint32_t compute_units; /* %nsmid */
 	uint32_t timer_khz; /* of the constant-rate counter (s_memrealtime, S_SENDMSG_RTN): %globaltimer */
 	uint32_t reserved;
+	uint32_t locks[LOWER_LOCKS]; /* of 128-bit atomics, by address; 0: free. Zero between launches */
 };
 
 /* The value of a pointer to function `index` of the module: what mov writes, what variables are initialised with and an

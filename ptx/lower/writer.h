@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "ptx/lower/lower.h"
+#include "ptx/lower/runtime.h"
 
 /* An operand of LLVM IR without its type: "%t12", "42". */
 struct ir {
@@ -32,6 +33,7 @@ struct lower {
 	} declared;   /* functions of the device library that were called */
 	bool flushes; /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared;
+	bool has_stack_piece; /* f: stack.c */
 	bool refused;
 };
 
@@ -47,6 +49,9 @@ bool lower_refuse(struct lower *l, const char *fmt, ...) __attribute__((format(p
 /* types.c: the view that an operation has of a register. */
 const char *ir_type(enum ptx_type t);   /* "i32", "float", "<2 x half>"; NULL: not lowered */
 const char *ir_suffix(enum ptx_type t); /* of intrinsics: "i32", "f32", "v2f16" */
+
+/* LLVM's address spaces on AMD GPUs. */
+enum { AS_FLAT = 0, AS_GLOBAL = 1, AS_LDS = 3, AS_CONSTANT = 4, AS_PRIVATE = 5 };
 
 /* operand.c */
 struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits);
@@ -80,6 +85,9 @@ struct rule {
 };
 bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
 
+/* sync.c: the lanes for which it holds report the fault, enum lower_fault_kind, at this instruction and end. */
+void fault_if(struct lower *l, struct ir condition, unsigned kind);
+
 bool lower_integer(struct lower *l);
 bool lower_bit_field(struct lower *l);
 bool lower_logic(struct lower *l);
@@ -93,6 +101,7 @@ bool lower_memory(struct lower *l);
 bool lower_async_copy(struct lower *l);
 bool lower_dot_product(struct lower *l);
 bool lower_atomic(struct lower *l);
+bool lower_stack(struct lower *l);
 bool lower_sync(struct lower *l);
 bool lower_warp(struct lower *l);
 bool lower_call(struct lower *l);

@@ -43,4 +43,24 @@ static inline double f64_of(uint64_t bits)
 	return x.f;
 }
 
+/* Exact, and subnormals keep their value whatever the mode of f32. */
+static inline double f64_of_f32_bits(uint32_t bits)
+{
+	double tiny = (double)(bits & 0x7fffff) * 0x1p-149;
+
+	if (bits & 0x7f800000)
+		return (double)f32_of(bits);
+	return bits >> 31 ? -tiny : tiny;
+}
+
+/* To nearest even, likewise. */
+static inline uint32_t f32_bits_of_f64(double v)
+{
+	double size = __builtin_fabs(v);
+
+	if (size < 0x1p-126)
+		return (uint32_t)__builtin_rint(size * 0x1p149) | (uint32_t)(f64_bits(v) >> 32 & 0x80000000);
+	return f32_bits((float)v);
+}
+
 #endif
