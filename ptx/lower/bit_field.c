@@ -51,6 +51,7 @@ static const struct rule rules[] = {
 	{PTX_OP_BFIND, BIT(S64), 0, PTX_F_SHIFTAMT, "t", 'h',
 	 "$4 = ashr i64 $a, 63\n$1 = xor i64 $a, $4\n" FIND_BIT
 	 "$5 = trunc i64 $2 to i32\n$r = sub i32 63, $5"},
+	{PTX_OP_FNS, BIT(B32), 0, 0, "hhh", 'h', "$r = call i32 @ct_fns(i32 $a, i32 $b, i32 $c)"},
 	{PTX_OP_BFE, BIT(U32) | BIT(U64), 0, 0, "thh", 't',
 	 FIELD("$b", "$c") MASK
 	 "$1 = zext $T $a to $W\n$2 = lshr $W $1, $4\n$3 = and $W $2, $9\n$r = trunc $W $3 to $T"},

@@ -5,6 +5,11 @@
  */
 #include "ptx/lower/writer.h"
 
+static bool computes_in_f32(enum ptx_type t)
+{
+	return t == PTX_F32 || t == PTX_F32X2 || t == PTX_BF16 || t == PTX_BF16X2;
+}
+
 static bool uses_f32_mode(const struct ptx_inst *i)
 {
 	switch (i->op) {
@@ -14,8 +19,18 @@ static bool uses_f32_mode(const struct ptx_inst *i)
 	case PTX_OP_ST:
 	case PTX_OP_SELP:
 	case PTX_OP_CALL: return false;
-	default: return i->type == PTX_F32 || i->type2 == PTX_F32;
+	default:
+		return computes_in_f32(i->type) || computes_in_f32(i->type2) || computes_in_f32(i->type3) ||
+		       computes_in_f32(i->type4);
 	}
+}
+
+/* Rounded otherwise than to nearest is done by the device library, which is written for the mode that keeps them. */
+static bool needs_subnormals(const struct ptx_inst *i)
+{
+	return uses_f32_mode(i) &&
+	       (!(i->flags & PTX_F_FTZ) || i->rnd == PTX_RZ || i->rnd == PTX_RM || i->rnd == PTX_RP ||
+		computes_in_f32(i->type) != (i->type == PTX_F32) || i->op == PTX_OP_TANH);
 }
 
 /* One function's worth; a callee that isn't .ftz throughout decides for the kernel, so only leaf kernels qualify. */
@@ -26,43 +41,85 @@ bool kernel_flushes(const struct lower *l)
 
 	for (uint32_t k = 0; k < f->ninsts; k++) {
 		const struct ptx_inst *i = &f->insts[k];
-		if (i->op == PTX_OP_CALL || (uses_f32_mode(i) && !(i->flags & PTX_F_FTZ)))
+		if (i->op == PTX_OP_CALL || needs_subnormals(i))
 			return false;
 		any |= uses_f32_mode(i);
 	}
 	return any;
 }
 
-/* |v| < 2^-126 becomes a zero with the sign of v (ISA 9.7.3). Right in either mode, and not foldable away. */
+/* A constant of type t, once for each of a vector's elements. */
+struct ir ir_splat(enum ptx_type t, const char *element, const char *value)
+{
+	return ir_type(t)[0] == '<' ? ir_text("<%s %s, %s %s>", element, value, element, value)
+				    : ir_text("%s", value);
+}
+
+/* What a subnormal is, as bits: the integers of the format's width, its exponent's mask, its sign. */
+static const struct layout {
+	enum ptx_type type;
+	const char *integers, *integer, *condition, *exponent, *sign;
+} layouts[] = {
+	{PTX_F16, "i16", "i16", "i1", "31744", "-32768"},
+	{PTX_F16X2, "<2 x i16>", "i16", "<2 x i1>", "31744", "-32768"},
+	{PTX_BF16, "i16", "i16", "i1", "32640", "-32768"},
+	{PTX_BF16X2, "<2 x i16>", "i16", "<2 x i1>", "32640", "-32768"},
+	{PTX_F32, "i32", "i32", "i1", "2139095040", "-2147483648"},
+	{PTX_F32X2, "<2 x i32>", "i32", "<2 x i1>", "2139095040", "-2147483648"},
+	{PTX_F64, "i64", "i64", "i1", "9218868437227405312", "-9223372036854775808"},
+};
+
+static const struct layout *layout_of(enum ptx_type t)
+{
+	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++)
+		if (layouts[k].type == t)
+			return &layouts[k];
+	return NULL;
+}
+
+/* Below the smallest normal number it becomes a zero with the sign of v (ISA 9.7.3). Right in either mode, and not
+ * foldable away. */
 struct ir flush(struct lower *l, struct ir v, enum ptx_type t)
 {
-	if (t != PTX_F32) {
-		lower_refuse(l, ".ftz of a type other than .f32");
+	const struct layout *f = layout_of(t);
+
+	if (!f) {
+		lower_refuse(l, ".ftz of .%s", ptx_type_name(t));
 		return v;
 	}
-	struct ir bits = ir_op(l, "bitcast float %s to i32", v.s);
-	struct ir exponent = ir_op(l, "and i32 %s, %u", bits.s, 0x7f800000);
-	struct ir small = ir_op(l, "icmp eq i32 %s, 0", exponent.s);
-	struct ir zero = ir_op(l, "and i32 %s, %u", bits.s, 0x80000000);
-	struct ir r = ir_op(l, "select i1 %s, i32 %s, i32 %s", small.s, zero.s, bits.s);
+	struct ir bits = ir_op(l, "bitcast %s %s to %s", ir_type(t), v.s, f->integers);
+	struct ir exponent =
+		ir_op(l, "and %s %s, %s", f->integers, bits.s, ir_splat(t, f->integer, f->exponent).s);
+	struct ir small = ir_op(l, "icmp eq %s %s, zeroinitializer", f->integers, exponent.s);
+	struct ir zero = ir_op(l, "and %s %s, %s", f->integers, bits.s, ir_splat(t, f->integer, f->sign).s);
+	struct ir r = ir_op(l, "select %s %s, %s %s, %s %s", f->condition, small.s, f->integers, zero.s,
+			    f->integers, bits.s);
 
-	return ir_op(l, "bitcast i32 %s to float", r.s);
+	return ir_op(l, "bitcast %s %s to %s", f->integers, r.s, ir_type(t));
 }
 
 /* To [0, 1]; NaN becomes +0 (ISA 9.7.3, .sat). */
 struct ir saturate(struct lower *l, struct ir v, enum ptx_type t)
 {
 	const char *type = ir_type(t);
-	struct ir above = ir_op(l, "fcmp ogt %s %s, 0.0", type, v.s);
-	struct ir r = ir_op(l, "select i1 %s, %s %s, %s 0.0", above.s, type, v.s, type);
-	struct ir over = ir_op(l, "fcmp ogt %s %s, 1.0", type, r.s);
+	const struct layout *f = layout_of(t);
 
-	return ir_op(l, "select i1 %s, %s 1.0, %s %s", over.s, type, type, r.s);
+	if (!f) {
+		lower_refuse(l, ".sat of .%s", ptx_type_name(t));
+		return v;
+	}
+	struct ir one = ir_splat(t, t == PTX_F16X2 ? "half" : "float", "1.0");
+	struct ir above = ir_op(l, "fcmp ogt %s %s, zeroinitializer", type, v.s);
+	struct ir r =
+		ir_op(l, "select %s %s, %s %s, %s zeroinitializer", f->condition, above.s, type, v.s, type);
+	struct ir over = ir_op(l, "fcmp ogt %s %s, %s", type, r.s, one.s);
+
+	return ir_op(l, "select %s %s, %s %s, %s %s", f->condition, over.s, type, one.s, type, r.s);
 }
 
 struct ir read_float(struct lower *l, const struct ptx_operand *o, enum ptx_type t)
 {
 	struct ir v = read_typed(l, o, t);
 
-	return l->i->flags & PTX_F_FTZ && t == PTX_F32 ? flush(l, v, t) : v;
+	return l->i->flags & PTX_F_FTZ ? flush(l, v, t) : v;
 }

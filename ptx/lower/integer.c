@@ -86,10 +86,10 @@ static const struct rule rules[] = {
 	 "$r = call $T @llvm.umax.$t($T $a, $T $b)"},
 	{PTX_OP_MAX, S16_64 | BIT(S16X2), 0, PTX_F_RELU, "tt", 't',
 	 "$r = call $T @llvm.smax.$t($T $a, $T $b)"},
-	{PTX_OP_MIN, BIT(S32), PTX_F_RELU, 0, "tt", 't',
-	 "$1 = call i32 @llvm.smin.i32(i32 $a, i32 $b)\n$r = call i32 @llvm.smax.i32(i32 $1, i32 0)"},
-	{PTX_OP_MAX, BIT(S32), PTX_F_RELU, 0, "tt", 't',
-	 "$1 = call i32 @llvm.smax.i32(i32 $a, i32 $b)\n$r = call i32 @llvm.smax.i32(i32 $1, i32 0)"},
+	{PTX_OP_MIN, BIT(S32) | BIT(S16X2), PTX_F_RELU, 0, "tt", 't',
+	 "$1 = call $T @llvm.smin.$t($T $a, $T $b)\n$r = call $T @llvm.smax.$t($T $1, $T zeroinitializer)"},
+	{PTX_OP_MAX, BIT(S32) | BIT(S16X2), PTX_F_RELU, 0, "tt", 't',
+	 "$1 = call $T @llvm.smax.$t($T $a, $T $b)\n$r = call $T @llvm.smax.$t($T $1, $T zeroinitializer)"},
 };
 
 bool lower_integer(struct lower *l)

@@ -8,11 +8,8 @@ static const struct {
 	uint16_t first, last;
 	const char *reason;
 } reasons[] = {
-	{PTX_OP_FNS, PTX_OP_FNS, "finding the n-th set bit"},
-	{PTX_OP_TANH, PTX_OP_TANH, "hyperbolic tangent"},
 	{PTX_OP_ST_ASYNC, PTX_OP_ST_BULK, "asynchronous stores"},
 	{PTX_OP_MULTIMEM_LD_REDUCE, PTX_OP_MULTIMEM_CP_REDUCE_ASYNC_BULK, "multicast memory"},
-	{PTX_OP_CVT_PACK, PTX_OP_CVT_PACK, "packing conversions"},
 	{PTX_OP_CP_ASYNC_BULK, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE, "asynchronous copies"},
 	{PTX_OP_TENSORMAP_REPLACE, PTX_OP_TENSORMAP_REPLACE, "tensor maps"},
 	{PTX_OP_TEX, PTX_OP_SUQ, "textures and surfaces"},
@@ -26,7 +23,6 @@ static const struct {
 	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
 	{PTX_OP_WMMA_LOAD, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations"},
 	{PTX_OP_TCGEN05_ALLOC, PTX_OP_TCGEN05_COMMIT, "tensor cores of the fifth generation"},
-	{PTX_OP_VADD, PTX_OP_BRKPT - 1, "video instructions"},
 	{PTX_OP_BRKPT, PTX_OP_BRKPT, "breakpoints"},
 	{PTX_OP_SETMAXNREG, PTX_OP_SETMAXNREG, "moving registers between warps"},
 };

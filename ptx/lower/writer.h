@@ -67,7 +67,8 @@ struct ir warp_lane(struct lower *l);
 
 const char *ir_scope(enum ptx_scope s); /* memory.c: "syncscope(\"agent\") " */
 
-/* float_mode.c: subnormals and saturation of f32, f64. */
+/* float_mode.c: subnormals and saturation. */
+struct ir ir_splat(enum ptx_type t, const char *element, const char *value);
 struct ir flush(struct lower *l, struct ir v, enum ptx_type t);
 struct ir saturate(struct lower *l, struct ir v, enum ptx_type t);
 bool kernel_flushes(const struct lower *l);
@@ -83,6 +84,8 @@ struct rule {
 	char dst;
 	const char *text;
 };
+struct ir ir_extend(struct lower *l, struct ir v, enum ptx_type t);
+struct ir ir_shorten(struct lower *l, struct ir v, enum ptx_type t, bool exact);
 bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
 
 /* sync.c: the lanes for which it holds report the fault, enum lower_fault_kind, at this instruction and end. */
@@ -93,6 +96,7 @@ bool lower_bit_field(struct lower *l);
 bool lower_logic(struct lower *l);
 bool lower_carry(struct lower *l);
 bool lower_float(struct lower *l);
+bool lower_min_max(struct lower *l);
 bool lower_approximation(struct lower *l);
 bool lower_compare(struct lower *l);
 bool lower_convert(struct lower *l);

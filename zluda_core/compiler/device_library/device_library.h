@@ -36,6 +36,37 @@ float ct_mul_f32(float a, float b, uint32_t mode);
 float ct_fma_f32(float a, float b, float c, uint32_t mode);
 float ct_div_f32(float a, float b, uint32_t mode);
 float ct_sqrt_f32(float a, uint32_t mode);
+double ct_add_f64(double a, double b, uint32_t mode);
+double ct_mul_f64(double a, double b, uint32_t mode);
+double ct_fma_f64(double a, double b, double c, uint32_t mode);
+double ct_div_f64(double a, double b, uint32_t mode);
+double ct_sqrt_f64(double a, uint32_t mode);
+/* Conversions: to f32; of f64 and integers of 64 bits to what rounds like them when it is rounded again (to odd). */
+float ct_f32_of_f64(double v, uint32_t mode);
+float ct_odd_f32(double v);
+double ct_odd_f64_of_u64(uint64_t v);
+double ct_odd_f64_of_s64(int64_t v);
+double ct_f64_of_u64(uint64_t v, uint32_t mode);
+double ct_f64_of_s64(int64_t v, uint32_t mode);
+
+/* bfloat16.c: bits of a bf16, from f32; of f32 that are values of bf16. */
+uint32_t ct_bf16(float v);
+uint32_t ct_mul_bf16(float a, float b);
+uint32_t ct_fma_bf16(float a, float b, float c);
+
+/* narrow_float.c: formats of at most 19 bits. */
+enum ct_format { CT_F16, CT_BF16, CT_TF32, CT_E4M3, CT_E5M2, CT_E2M1, CT_E2M3, CT_E3M2, CT_UE8M0 };
+enum { CT_SATFINITE = 1, CT_RELU = 2 };
+uint32_t ct_narrow(float v, uint32_t format, uint32_t mode, uint32_t flags);
+float ct_widen(uint32_t bits, uint32_t format);
+
+/* approximation.c */
+float ct_tanh(float v);
+double ct_rcp_gross(double v);
+double ct_rsqrt_gross(double v);
+
+/* bits.c: the position of the offset-th set bit, upwards or downwards from base; ~0 without one. */
+uint32_t ct_fns(uint32_t mask, uint32_t base, int32_t offset);
 
 /* atomic.c: what an atomic operation makes of the old value; halves in pairs, as bits. */
 uint32_t ct_atomic_sum_f32(uint32_t old, uint32_t y, uint32_t flush);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bits of floating-point numbers, for the files of the device library.
+ * Bits of floating-point numbers, and sums that lose nothing, for the files of the device library.
  */
 #ifndef CUTRACE_DEVICE_LIBRARY_FLOAT_PARTS_H
 #define CUTRACE_DEVICE_LIBRARY_FLOAT_PARTS_H
@@ -61,6 +61,30 @@ static inline uint32_t f32_bits_of_f64(double v)
 	if (size < 0x1p-126)
 		return (uint32_t)__builtin_rint(size * 0x1p149) | (uint32_t)(f64_bits(v) >> 32 & 0x80000000);
 	return f32_bits((float)v);
+}
+
+static inline bool is_finite(double v)
+{
+	return __builtin_fabs(v) < __builtin_inf();
+}
+
+/* The error of a sum to nearest is a number of the same format (Knuth, TAOCP 2, 4.2.2, theorem B). */
+static inline double sum_error(double a, double b, double sum)
+{
+	double t = sum - a;
+
+	return (a - (sum - t)) + (b - t);
+}
+
+/* Rounded to odd: what the sum loses is still seen when it is rounded again, to a format with two bits less. */
+static inline double odd_sum(double a, double b)
+{
+	double sum = a + b, error = sum_error(a, b, sum);
+	uint64_t bits = f64_bits(sum);
+
+	if (!(error < 0) && !(error > 0))
+		return sum;
+	return f64_of(bits & 1 ? bits : (error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
 #endif

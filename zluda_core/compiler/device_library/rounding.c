@@ -24,8 +24,34 @@ static float directed_f32(float r, bool farther, bool nearer, uint32_t mode)
 	return f32_of(bits + (away && farther) - (!away && nearer));
 }
 
-/* The same for an exact result that an f64 holds, or holds rounded to odd. */
-static float narrowed(double v, uint32_t mode)
+static double directed_f64(double r, bool farther, bool nearer, uint32_t mode)
+{
+	uint64_t bits = f64_bits(r);
+	bool away = rounds_away(bits >> 63, mode);
+
+	if (mode == CT_RN)
+		return r;
+	return f64_of(bits + (away && farther) - (!away && nearer));
+}
+
+/* An exact zero as the sum of operands with these signs is -0 in .rm, but for +0 + +0 (IEEE 754, 6.3). */
+static float zero_sum(float a, float b, float sum, uint32_t mode)
+{
+	return sum == 0 && mode == CT_RM ? f32_of((f32_bits(a) | f32_bits(b)) & 0x80000000) : sum;
+}
+
+/* A sum's error is a number of the same format, and none only when the sum overflows. */
+float ct_add_f32(float a, float b, uint32_t mode)
+{
+	float sum = a + b, t = sum - a, error = (a - (sum - t)) + (b - t);
+	bool overflow = is_finite((double)a) && is_finite((double)b) && !is_finite((double)sum);
+	bool farther = sum > 0 ? error > 0 : error<0, nearer = sum> 0 ? error < 0 : error > 0;
+
+	return zero_sum(a, b, directed_f32(sum, farther, overflow || nearer, mode), mode);
+}
+
+/* v is exact, or rounded to odd. */
+float ct_f32_of_f64(double v, uint32_t mode)
 {
 	float r = (float)v;
 	double have = __builtin_fabs((double)r), want = __builtin_fabs(v);
@@ -33,50 +59,25 @@ static float narrowed(double v, uint32_t mode)
 	return directed_f32(r, have<want, have> want, mode);
 }
 
-/* A sum of zero is -0 in .rm, but for +0 + +0 (IEEE 754, 6.3). */
-static float zero_sum(float a, float b, float sum, uint32_t mode)
+float ct_odd_f32(double v)
 {
-	return sum == 0 && mode == CT_RM ? f32_of((f32_bits(a) | f32_bits(b)) & 0x80000000) : sum;
-}
+	float r = ct_f32_of_f64(v, CT_RZ);
 
-/* The error of a sum is a number of the same format (Knuth, TAOCP 2, 4.2.2, theorem B). It is none only when the sum
- * overflows. */
-float ct_add_f32(float a, float b, uint32_t mode)
-{
-	float sum = a + b, t = sum - a, error = (a - (sum - t)) + (b - t);
-	bool positive = sum > 0, overflow = error != error && sum == sum;
-
-	overflow =
-		overflow && __builtin_fabsf(a) != __builtin_inff() && __builtin_fabsf(b) != __builtin_inff();
-	return zero_sum(a, b,
-			directed_f32(sum, positive ? error > 0 : error < 0,
-				     overflow || (positive ? error < 0 : error > 0), mode),
-			mode);
+	return f32_of(f32_bits(r) | ((double)r != v && v == v));
 }
 
 float ct_mul_f32(float a, float b, uint32_t mode)
 {
-	return narrowed((double)a * (double)b, mode);
-}
-
-/* To odd: what is lost of the sum is still seen when it is rounded again. */
-static double odd_sum(double a, double b)
-{
-	double sum = a + b, t = sum - a, error = (a - (sum - t)) + (b - t);
-	uint64_t bits = f64_bits(sum);
-
-	if (!(error < 0) && !(error > 0))
-		return sum;
-	return f64_of(bits & 1 ? bits : (error > 0) == (sum > 0) ? bits + 1 : bits - 1);
+	return ct_f32_of_f64((double)a * (double)b, mode);
 }
 
 float ct_fma_f32(float a, float b, float c, uint32_t mode)
 {
-	double product = (double)a * (double)b, sum = odd_sum(product, c);
+	double product = (double)a * (double)b, sum = odd_sum(product, (double)c);
 
 	if (sum == 0 && mode == CT_RM)
 		return f32_of((uint32_t)(f64_bits(product) >> 32 | f32_bits(c)) & 0x80000000);
-	return narrowed(sum, mode);
+	return ct_f32_of_f64(sum, mode);
 }
 
 /* The quotient times the divisor is exact in f64. */
@@ -94,4 +95,153 @@ float ct_sqrt_f32(float a, uint32_t mode)
 	double have = (double)r * (double)r;
 
 	return directed_f32(r, have<(double)a, have>(double) a, mode);
+}
+
+double ct_add_f64(double a, double b, uint32_t mode)
+{
+	double sum = a + b, error = sum_error(a, b, sum);
+	bool overflow = is_finite(a) && is_finite(b) && !is_finite(sum);
+	bool farther = sum > 0 ? error > 0 : error<0, nearer = sum> 0 ? error < 0 : error > 0;
+
+	if (sum == 0 && mode == CT_RM)
+		return f64_of((f64_bits(a) | f64_bits(b)) & 1ull << 63);
+	return directed_f64(sum, farther, overflow || nearer, mode);
+}
+
+/* ---- f64 products, quotients, roots: compared with the exact result where nothing under- or overflows */
+
+/* v = scaled * 2^exponent with 1 <= |scaled| < 2; 0 is itself. */
+static double scaled(double v, int *exponent)
+{
+	bool subnormal = __builtin_fabs(v) < 0x1p-1022;
+	uint64_t bits = f64_bits(subnormal ? v * 0x1p54 : v);
+
+	*exponent = (int)(bits >> 52 & 2047) - (subnormal ? 1023 + 54 : 1023);
+	return v == 0 ? v : f64_of((bits & ~(2047ull << 52)) | 1023ull << 52);
+}
+
+/* Which of |r| and the exact |result| = |r| - difference * sign(r) is farther from zero; difference = r - result. */
+static double by_difference(double r, double difference, uint32_t mode)
+{
+	bool positive = !(f64_bits(r) >> 63);
+
+	return directed_f64(r, positive ? difference < 0 : difference > 0,
+			    positive ? difference > 0 : difference < 0, mode);
+}
+
+enum { FAR = 300 }; /* binary places: what lies so far below decides only by its sign */
+
+/* v * 2^-e of a nonzero term, not less than 2^-FAR. */
+static double term(double v, int exponent)
+{
+	return exponent < -FAR ? __builtin_copysign(0x1p-300, v) : __builtin_ldexp(v, exponent);
+}
+
+/* The sign of the sum of four: an expansion grows by one term after the other (Shewchuk, "Adaptive Precision
+ * Floating-Point Arithmetic", 1997, GROW-EXPANSION); its largest part that isn't zero has the sum's sign. */
+static double sign_of_sum(const double terms[4])
+{
+	double parts[4] = {terms[0]};
+	double sign = 0;
+
+	for (int n = 1; n < 4; n++) {
+		double carried = terms[n];
+		for (int k = 0; k < n; k++) {
+			double sum = carried + parts[k];
+			parts[k] = sum_error(carried, parts[k], sum);
+			carried = sum;
+		}
+		parts[n] = carried;
+	}
+	for (int k = 0; k < 4; k++)
+		sign = parts[k] != 0 ? parts[k] : sign;
+	return sign;
+}
+
+/* r - (a * b + c), up to a positive factor; all are finite, a and b not zero. */
+static double fma_difference(double a, double b, double c, double r)
+{
+	int ea, eb, ec, er;
+	double ma = scaled(a, &ea), mb = scaled(b, &eb), mc = scaled(c, &ec), mr = scaled(r, &er);
+	double product = ma * mb, error = __builtin_fma(ma, mb, -product);
+	int top = c != 0 && ec > ea + eb ? ec : ea + eb, shift = ea + eb - top;
+	const double terms[4] = {shift < -FAR ? 0 : __builtin_ldexp(error, shift), term(product, shift),
+				 c != 0 ? term(mc, ec - top) : 0,
+				 r != 0 ? -__builtin_ldexp(mr, er - top) : 0};
+
+	return -sign_of_sum(terms);
+}
+
+double ct_mul_f64(double a, double b, uint32_t mode)
+{
+	double r = a * b;
+
+	if (mode == CT_RN || a == 0 || b == 0 || !is_finite(a) || !is_finite(b))
+		return r;
+	if (!is_finite(r))
+		return directed_f64(r, false, true, mode);
+	return by_difference(r, fma_difference(a, b, 0, r), mode);
+}
+
+double ct_fma_f64(double a, double b, double c, uint32_t mode)
+{
+	double r = __builtin_fma(a, b, c), difference;
+
+	if (mode == CT_RN || !is_finite(a) || !is_finite(b) || !is_finite(c))
+		return r;
+	if (!is_finite(r))
+		return directed_f64(r, false, true, mode);
+	difference = a == 0 || b == 0 ? 0 : fma_difference(a, b, c, r);
+	if (r == 0 && difference == 0 && mode == CT_RM)
+		return f64_of(((f64_bits(a) ^ f64_bits(b)) | f64_bits(c)) & 1ull << 63);
+	return by_difference(r, difference, mode);
+}
+
+double ct_div_f64(double a, double b, uint32_t mode)
+{
+	double r = a / b;
+	int ea, eb, er;
+
+	if (mode == CT_RN || a == 0 || b == 0 || !is_finite(a) || !is_finite(b))
+		return r;
+	if (r == 0 || !is_finite(r))
+		return directed_f64(r, r == 0, r != 0, mode);
+	double ma = scaled(a, &ea), mb = scaled(b, &eb), mr = scaled(r, &er);
+	double remainder =
+		__builtin_fma(mr, mb, -__builtin_ldexp(ma, ea - eb - er)); /* (r - a / b) * b, scaled */
+	return by_difference(r, mb < 0 ? -remainder : remainder, mode);
+}
+
+double ct_sqrt_f64(double a, uint32_t mode)
+{
+	double r = __builtin_sqrt(a);
+	int ea, er;
+
+	if (mode == CT_RN || !(a > 0) || !is_finite(a))
+		return r;
+	double ma = scaled(a, &ea), mr = scaled(r, &er);
+	return by_difference(r, __builtin_fma(mr, mr, -__builtin_ldexp(ma, ea - 2 * er)), mode);
+}
+
+/* ---- integers of 64 bits: their halves are exact */
+
+double ct_odd_f64_of_u64(uint64_t v)
+{
+	return odd_sum((double)(uint32_t)(v >> 32) * 0x1p32, (double)(uint32_t)v);
+}
+
+double ct_odd_f64_of_s64(int64_t v)
+{
+	return odd_sum((double)(int32_t)(v >> 32) * 0x1p32, (double)(uint32_t)v);
+}
+
+/* 0 is +0 in every mode. */
+double ct_f64_of_u64(uint64_t v, uint32_t mode)
+{
+	return v ? ct_add_f64((double)(uint32_t)(v >> 32) * 0x1p32, (double)(uint32_t)v, mode) : 0;
+}
+
+double ct_f64_of_s64(int64_t v, uint32_t mode)
+{
+	return v ? ct_add_f64((double)(int32_t)(v >> 32) * 0x1p32, (double)(uint32_t)v, mode) : 0;
 }
