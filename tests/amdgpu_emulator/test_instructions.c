@@ -16,9 +16,8 @@
 #include <cmocka.h>
 
 #include "base/half.h"
-#include "tests/amdgpu_emulator/device_memory.h"
+#include "tests/amdgpu_emulator/assemble.h"
 
-enum { E90A = 1, E942 = 2, G9 = 3, G10 = 4, E1100 = 8, E1151 = 16, G11 = 24, G12 = 32, ALL = 63 };
 enum { LANES = 64, INPUTS = 8, RESULTS = 8, ROUNDS = 6 };
 enum kind { U32, U64, F32, F64, H16, MASK, S32, S64, SCC };
 
@@ -177,21 +176,7 @@ static const struct instruction {
 #undef I
 enum { COUNT = sizeof instructions / sizeof *instructions };
 
-static const struct target {
-	const char *name;
-	uint8_t bit;
-	unsigned wave;
-	const char *extra; /* directives */
-} targets[] = {
-	{"gfx90a", E90A, 64, ".amdhsa_accum_offset 32\n"},
-	{"gfx942", E942, 64, ".amdhsa_accum_offset 32\n"},
-	{"gfx1030", G10, 32, ""},
-	{"gfx1100", E1100, 32, ""},
-	{"gfx1151", E1151, 32, ""},
-	{"gfx1201", G12, 32, ""},
-};
-
-static const struct target *target;
+static const struct asm_target *target;
 static struct device_memory memory;
 static struct amdgpu_object *object;
 static uint64_t inputs_address, results_address;
@@ -199,19 +184,13 @@ static uint32_t *inputs, *results;
 
 /* ---- assembling */
 
-/* The tables say vcc; waves of 32 call it vcc_lo. */
-static void write_text(FILE *f, const char *text)
+static void write_kernel(struct assembly *asmb, unsigned number)
 {
-	for (unsigned at = 0; *text; text++, at++) {
-		fputc(*text, f);
-		if (target->wave == 32 && at >= 2 && !strncmp(text - 2, "vcc", 3) && text[1] != '_')
-			fputs("_lo", f);
-	}
-}
+	FILE *f = asmb->text;
+	char name[16];
 
-static void write_kernel(FILE *f, unsigned number)
-{
-	fprintf(f, ".globl t%u\n.p2align 8\n.type t%u,@function\nt%u:\n", number, number, number);
+	snprintf(name, sizeof name, "t%u", number);
+	asm_kernel_begin(asmb, name);
 	fputs(" s_load_dwordx2 s[4:5], s[0:1], 0x0\n s_load_dwordx2 s[6:7], s[0:1], 0x8\n"
 	      " v_lshlrev_b32 v20, 5, v0\n global_load_dwordx4 v[8:11], v20, s[4:5]\n"
 	      " global_load_dwordx4 v[12:15], v20, s[4:5] offset:16\n",
@@ -219,57 +198,27 @@ static void write_kernel(FILE *f, unsigned number)
 	for (unsigned i = 0; i < INPUTS; i++)
 		fprintf(f, " v_readfirstlane_b32 s%u, v%u\n", 12 + i, 8 + i);
 	fputs(" v_mov_b32 v2, 0x11223344\n v_mov_b32 v3, 0\n s_mov_b32 s20, 0\n s_mov_b32 s21, 0\n"
-	      " s_mov_b32 vcc_lo, 0x0f0f0f0f\n s_mov_b32 vcc_hi, 0x0f0f0f0f\n s_cmp_eq_u32 s20, s20\n",
+	      " s_mov_b32 vcc_lo, 0x0f0f0f0f\n s_mov_b32 vcc_hi, 0x0f0f0f0f\n s_cmp_eq_u32 s20, s20\n ",
 	      f);
-	fputc(' ', f);
-	write_text(f, instructions[number].assembly);
-	fputs("\n s_cselect_b32 s30, 1, 0\n s_mov_b32 exec_lo, -1\n s_mov_b32 exec_hi, -1\n v_mov_b32 v4, "
+	asm_body(asmb, instructions[number].assembly);
+	fputs(" s_cselect_b32 s30, 1, 0\n s_mov_b32 exec_lo, -1\n s_mov_b32 exec_hi, -1\n v_mov_b32 v4, "
 	      "vcc_lo\n v_mov_b32 v5, vcc_hi\n v_mov_b32 v16, s20\n v_mov_b32 v17, s21\n"
 	      " v_mov_b32 v18, s30\n global_store_dwordx4 v20, v[2:5], s[6:7]\n"
-	      " global_store_dwordx3 v20, v[16:18], s[6:7] offset:16\n s_endpgm\n",
+	      " global_store_dwordx3 v20, v[16:18], s[6:7] offset:16\n",
 	      f);
-	fprintf(f, ".size t%u, .-t%u\n.rodata\n.p2align 6\n.amdhsa_kernel t%u\n", number, number, number);
-	fprintf(f,
-		".amdhsa_next_free_vgpr 32\n.amdhsa_next_free_sgpr 40\n.amdhsa_user_sgpr_kernarg_segment_ptr "
-		"1\n"
-		".amdhsa_group_segment_fixed_size 2048\n.amdhsa_kernarg_size "
-		"16\n.amdhsa_float_denorm_mode_32 3\n%s"
-		".end_amdhsa_kernel\n.text\n",
-		target->extra);
+	asm_kernel_end(asmb, name);
 }
 
-static int assemble(const char *mc, const char *lld, const char *folder)
+static struct amdgpu_object *assemble(const char *mc, const char *lld)
 {
-	char path[256], command[1200];
-	FILE *f;
+	struct assembly a;
 
-	snprintf(path, sizeof path, "%s/t.s", folder);
-	f = fopen(path, "w");
-	if (!f)
-		return -1;
-	fprintf(f, ".amdgcn_target \"amdgcn-amd-amdhsa--%s\"\n.amdhsa_code_object_version 5\n.text\n",
-		target->name);
+	if (asm_begin(&a, target))
+		return NULL;
 	for (unsigned i = 0; i < COUNT; i++)
 		if (instructions[i].targets & target->bit)
-			write_kernel(f, i);
-	fclose(f);
-	snprintf(command, sizeof command,
-		 "'%s' -triple=amdgcn-amd-amdhsa -mcpu=%s -filetype=obj %s -o %s/t.o && '%s' -shared %s/t.o "
-		 "-o %s/t.co",
-		 mc, target->name, path, folder, lld, folder, folder);
-	return system(command);
-}
-
-static void tidy(const char *folder)
-{
-	static const char *const names[] = {"t.s", "t.o", "t.co"};
-	char path[256];
-
-	for (unsigned i = 0; i < 3; i++) {
-		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-		unlink(path);
-	}
-	rmdir(folder);
+			write_kernel(&a, i);
+	return asm_load(&a, mc, "", lld, &memory);
 }
 
 /* ---- running */
@@ -384,19 +333,12 @@ static int run_all(void)
 
 int main(int argc, char **argv)
 {
-	char folder[] = "/tmp/amdgpu_instructions.XXXXXX", path[256];
 	int rc = 1;
 
-	for (unsigned i = 0; argc == 4 && i < sizeof targets / sizeof *targets; i++)
-		if (!strcmp(argv[3], targets[i].name))
-			target = &targets[i];
-	if (!target || !mkdtemp(folder))
+	target = argc == 4 ? asm_target_find(argv[3]) : NULL;
+	if (!target)
 		return 1;
-	if (!assemble(argv[1], argv[2], folder)) {
-		snprintf(path, sizeof path, "%s/t.co", folder);
-		object = device_load_file(&memory, path);
-	}
-	tidy(folder);
+	object = assemble(argv[1], argv[2]);
 	if (object) {
 		rc = run_all();
 		device_release(&memory);

@@ -5,10 +5,14 @@
  */
 #include "tests/amdgpu_emulator/kernel_cases.h"
 
+#include "zluda_core/amdgpu_emulator/insn.h"
+#include "zluda_core/amdgpu_emulator/object.h"
+
 struct device_memory memory;
 struct amdgpu_object *object;
 uint32_t perturb;
 static bool check_waits;
+static const char *path;
 static uint32_t state = 1;
 
 uint32_t rnd(void)
@@ -185,6 +189,41 @@ static void test_stop_word(void **unused)
 	assert_int_equal(device_run(&memory, &l, &k, &f, NULL), 0);
 }
 
+/* ---- code of the compiler's, without its waits */
+
+static void drop_waits(struct amdgpu_object *o)
+{
+	struct diag d = DIAG_INIT;
+
+	for (size_t i = 0; i < o->nslots; i++)
+		if (o->insns[i] && !strncmp(o->insns[i]->text, "s_wait", 6))
+			assert_int_equal(amdgpu_object_line(o, 4 * i, o->insns[i]->size, "s_nop 0", &d), 0);
+}
+
+static void test_without_waits(void **unused)
+{
+	struct device_memory damaged;
+	struct amdgpu_object *o = device_load_file(&damaged, path);
+	struct device_launch l = {
+		.object = o, .kernel = "vadd", .grid = {1, 1}, .block = {64, 1}, .check_waits = true};
+	struct kernel_args k = {0};
+	struct amdgpu_fault f;
+
+	(void)unused;
+	assert_non_null(o);
+	drop_waits(o);
+	for (int i = 0; i < 3; i++)
+		ARGS_VALUE(&k, uint64_t, device_buffer(&damaged, NULL, 64 * 4, NULL));
+	INT(&k, 64);
+	assert_int_not_equal(device_run(&damaged, &l, &k, &f, NULL), 0);
+	assert_int_equal(f.kind, AMDGPU_FAULT_WAIT);
+	l.check_waits = false;
+	if (device_run(&damaged, &l, &k, &f, NULL))
+		fail_msg("%s", f.message);
+	device_release(&damaged);
+	amdgpu_object_close(o);
+}
+
 static void test_all_known(void **unused)
 {
 	const char *texts[8];
@@ -239,6 +278,7 @@ int main(int argc, char **argv)
 		CASE(spin_lock),
 		CASE(lanes),
 		CASE(faults),
+		CASE(without_waits),
 		CASE(grid_barrier),
 		CASE(cooperative_limit),
 		CASE(lds_polling),
@@ -247,6 +287,7 @@ int main(int argc, char **argv)
 	};
 	int failed;
 
+	path = argv[1];
 	object = argc == 2 ? device_load_file(&memory, argv[1]) : NULL;
 	if (!object)
 		return 1;

@@ -86,6 +86,15 @@ static const struct insn *fetch(struct wave *w)
 	return in;
 }
 
+/* A fault between instructions names the next one. */
+static void point_at_next(struct wave *w)
+{
+	const struct amdgpu_object *o = w->group->object;
+
+	w->current = w->pc / 4 < o->nslots ? o->insns[w->pc / 4] : NULL;
+	w->pc += w->current ? w->current->size : 0;
+}
+
 static void run_slice(struct wave *w, uint64_t instructions)
 {
 	uint64_t n = instructions;
@@ -130,9 +139,11 @@ static bool run_wave(struct worker *k, struct wave *w, uint64_t slice, uint64_t 
 	n = w->executed - before;
 	*spent += n;
 	k->budget -= n < k->budget ? n : k->budget;
-	if (!k->budget && !w->faulted)
+	if (!k->budget && !w->faulted) {
+		point_at_next(w);
 		wave_fault(w, AMDGPU_FAULT_BUDGET, 0, 0,
 			   "the launch has not ended within its budget of instructions: an endless loop?");
+	}
 	return !w->faulted;
 }
 
@@ -306,6 +317,8 @@ static void time_out(struct worker *k)
 
 	while (n + 1 < r->group.nwaves && r->waves[n].status == WAVE_ENDED)
 		n++;
+	if (r->waves[n].status == WAVE_RUNS)
+		point_at_next(&r->waves[n]);
 	wave_fault(&r->waves[n], AMDGPU_FAULT_TIMEOUT, 0, 0, "the launch has not ended within %u ms%s",
 		   k->d->l->watchdog_ms,
 		   r->waves[n].status == WAVE_WAITS   ? "; this wave waits at a barrier"
