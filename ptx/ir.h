@@ -249,7 +249,10 @@ struct ptx_param {
 	uint32_t count; /* array elements, 1 for scalars */
 	uint32_t ptr_align;
 	uint32_t slot;	/* .func with register parameters: slot; PTX_NONE otherwise */
+	bool is_open;	/* the last one of a .func, "values[]": size 0 here; a call passes an array of any size up to
+			 * PTX_OPEN_PARAM_BYTES, or leaves it out (ISA 7.2, 11.2.2) */
 };
+#define PTX_OPEN_PARAM_BYTES 4096
 
 struct ptx_func {
 	const char *name;
@@ -322,6 +325,7 @@ struct ptx_module {
 	uint16_t version;	/* 90 = ISA 9.0 */
 	uint16_t target;	/* 80 = sm_80 */
 	char target_suffix;	/* 'a', 'f' or 0 */
+	bool map_f64_to_f32;	/* double precision stands for single: not executed */
 	uint8_t address_size;	/* 32, 64 */
 	bool debug;
 	uint32_t nfuncs, nsymbols, nlocs, nfiles;
@@ -351,6 +355,13 @@ struct ptx_symbol *ptx_symbol_find(struct ptx_module *m, const char *name); /* m
  * For an entry also builds all functions it may call; one that can't be built fails the entry, too.
  * Idempotent. Not thread-safe for one module: callers lock. */
 int ptx_func_build(struct ptx_module *m, struct ptx_func *f);
+/* Whether the instruction computes with doubles that stand for singles (ISA 11.1.2, map_f64_to_f32). Copies are copies. */
+bool ptx_is_f64_as_f32(const struct ptx_module *m, const struct ptx_inst *i);
+static inline bool ptx_has_open_param(const struct ptx_param *params, uint32_t n)
+{
+	return n && params[n - 1].is_open;
+}
+
 /* Fills f->access and f->writes_unknown. Builds first when needed. */
 int ptx_func_analyse(struct ptx_module *m, struct ptx_func *f);
 /* Checks the IR's invariants; 0, or the first violation in *d. Used in tests and after each builder run in debug builds. */

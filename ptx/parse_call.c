@@ -47,9 +47,10 @@ static uint64_t argument_bytes(const struct body *b, const struct operand_text *
 static int check_arguments(struct body *b, const struct ptx_param *params, uint32_t n, uint32_t first,
 			   uint32_t count, const char *what)
 {
-	if (count != n)
+	bool left_out = count + 1 == n && ptx_has_open_param(params, n);
+	if (count != n && !left_out)
 		return body_fail(b, b->statement, "this call has %u %s, the function %u", count, what, n);
-	for (uint32_t k = 0; k < n; k++) {
+	for (uint32_t k = 0; k < count; k++) {
 		struct operand_text *t = &b->operands[first + k];
 		if (t->o.select || (t->o.negate && t->bits != 1))
 			return body_fail(b, t->at, "a call takes whole registers, as they are");
@@ -57,6 +58,10 @@ static int check_arguments(struct body *b, const struct ptx_param *params, uint3
 		if (bytes && params[k].size && bytes < params[k].size)
 			return body_fail(b, t->at, "this argument has %llu bytes, the function expects %u",
 					 (unsigned long long)bytes, params[k].size);
+		if (params[k].is_open && (!bytes || bytes > PTX_OPEN_PARAM_BYTES))
+			return body_fail(b, t->at,
+					 "what is passed as '%s' must be an array of at most %d bytes",
+					 params[k].name, PTX_OPEN_PARAM_BYTES);
 		if (!t->is_literal)
 			continue;
 		const char *why = literal_to_bits(&t->literal, params[k].type, &t->o.imm);

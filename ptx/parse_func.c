@@ -28,6 +28,9 @@ static int add_param(struct parser *p, struct param_list *l, const struct declar
 		l->items = grown;
 		l->capacity = capacity;
 	}
+	if (ptx_has_open_param(l->items, l->n))
+		return parser_fail(p, CUTRACE_EFORMAT, d->at,
+				   "only the last parameter can be an array without size");
 	uint64_t offset = align_up(l->bytes, d->align);
 	if (offset + d->bytes > PTX_MAX_PARAM_BYTES)
 		return parser_fail(p, CUTRACE_ENOTSUP, d->at, "parameters take more than 1 MiB");
@@ -41,6 +44,7 @@ static int add_param(struct parser *p, struct param_list *l, const struct declar
 		.count = (uint32_t)d->count,
 		.ptr_align = d->ptr_align,
 		.slot = is_reg ? 0 : PTX_NONE,
+		.is_open = d->unsized,
 		.name = arena_strndup(&p->m->arena, d->name.s, d->name.n),
 	};
 	return l->items[l->n - 1].name ? 0 : parser_out_of_memory(p);
@@ -66,6 +70,9 @@ static int parse_param(struct parser *p, bool is_entry, struct param_list *l)
 	} else if ((rc = parse_declarator(p, &d))) {
 		return rc;
 	}
+	if (d.unsized && (is_entry || is_reg))
+		return parser_fail(p, CUTRACE_EFORMAT, d.at, "the array '%.*s' needs a size", (int)d.name.n,
+				   d.name.s);
 	return add_param(p, l, &d, is_reg);
 }
 

@@ -197,7 +197,7 @@ static int check_bounds(struct body *b, const struct ptx_inst *i, const struct o
 		size = b->p.m->symbols[t->o.index]->size;
 	else
 		return 0;
-	if (t->o.kind == PTX_OPND_PARAM && !t->o.index && f->nparams && !f->params[f->nparams - 1].size)
+	if (t->o.kind == PTX_OPND_PARAM && !t->o.index && ptx_has_open_param(f->params, f->nparams))
 		return 0; /* values[]: as long as the caller made it (ISA 11.2.2) */
 	if (element && t->o.imm % element)
 		return body_fail(b, t->at, "%llu bytes at offset %lld are not aligned",

@@ -40,11 +40,14 @@ static int parse_target(struct parser *p)
 			p->m->target_suffix = i < w.n ? w.s[i] : 0;
 		} else if (lex_is(&w, "debug")) {
 			p->m->debug = true;
-		} else if (!lex_is(&w, "texmode_unified") && !lex_is(&w, "texmode_independent") &&
-			   !lex_is(&w, "map_f64_to_f32")) {
+		} else if (lex_is(&w, "map_f64_to_f32")) {
+			p->m->map_f64_to_f32 = true;
+		} else if (!lex_is(&w, "texmode_unified") && !lex_is(&w, "texmode_independent")) {
 			return parser_fail(p, CUTRACE_EFORMAT, w.s, "unknown target '%.*s'", (int)w.n, w.s);
 		}
 	} while (lex_accept(&p->lx, ','));
+	if (p->m->map_f64_to_f32 && p->m->target >= 13) /* ISA 11.1.2 */
+		return parser_fail(p, CUTRACE_EFORMAT, w.s, "map_f64_to_f32 is for targets before sm_13");
 	return 0;
 }
 

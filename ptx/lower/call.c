@@ -24,7 +24,7 @@ static void pass_argument(struct lower *l, const struct ptx_operand *o, const st
 	if (o->kind == PTX_OPND_SYMBOL && l->m->symbols[o->index]->space == PTX_SPACE_PARAM) {
 		struct ir from = read_pointer(l, o, PTX_SPACE_PARAM, 0, &as);
 		to = ir_text("ptr addrspace(5) %.40s", to.s);
-		copy_bytes(l, to.s, from.s, p->size);
+		copy_bytes(l, to.s, from.s, p->is_open ? (uint32_t)l->m->symbols[o->index]->size : p->size);
 	} else {
 		struct ir v = read_bits(l, o, p->size * 8);
 		ir_line(l, "store i%u %s, ptr addrspace(5) %s, align 1", p->size * 8, v.s, to.s);
@@ -58,6 +58,19 @@ static bool registers_fit(const struct ptx_param *p, uint32_t n, const struct pt
 	return true;
 }
 
+/* An array without size, the last parameter, can be left out. */
+static bool arguments_match(const struct ptx_func *f, uint32_t n)
+{
+	return n == f->nparams || (n + 1 == f->nparams && ptx_has_open_param(f->params, f->nparams));
+}
+
+static uint32_t open_bytes(const struct lower *l, const struct ptx_func *f, const struct ptx_inst *i)
+{
+	if (!ptx_has_open_param(f->params, f->nparams) || i->nsrc < f->nparams)
+		return 0;
+	return (uint32_t)l->m->symbols[i->src[f->nparams - 1].index]->size;
+}
+
 /* A block in the frame; at least a byte, so that it has an address. */
 static unsigned new_block(struct lower *l, uint32_t bytes)
 {
@@ -78,11 +91,12 @@ bool lower_call(struct lower *l)
 	const struct ptx_func *f = l->m->funcs[i->target];
 	if (f->is_decl)
 		return lower_refuse(l, "a call of %s, which has no body here", f->name);
-	if (f->is_entry || i->nsrc != f->nparams || i->ndst != f->nrets ||
-	    !registers_fit(f->params, f->nparams, i->src) || !registers_fit(f->rets, f->nrets, i->dst))
+	if (f->is_entry || !arguments_match(f, i->nsrc) || i->ndst != f->nrets ||
+	    !registers_fit(f->params, i->nsrc, i->src) || !registers_fit(f->rets, f->nrets, i->dst))
 		return lower_refuse(l, "a call of %s with parameters of this kind", f->name);
-	unsigned params = new_block(l, f->param_bytes), results = new_block(l, f->ret_bytes);
-	for (uint32_t k = 0; k < f->nparams; k++)
+	unsigned params = new_block(l, f->param_bytes + open_bytes(l, f, i)),
+		 results = new_block(l, f->ret_bytes);
+	for (uint32_t k = 0; k < i->nsrc; k++)
 		pass_argument(l, &i->src[k], &f->params[k], params);
 	ir_line(l,
 		"call void @f%u(ptr addrspace(5) %%block%u, ptr addrspace(5) %%block%u, ptr addrspace(4) "

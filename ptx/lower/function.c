@@ -27,6 +27,10 @@ static void lower_instruction(struct lower *l)
 		lower_refuse(l, "%s", reason);
 		return;
 	}
+	if (ptx_is_f64_as_f32(l->m, l->i)) {
+		lower_refuse(l, "double precision that stands for single (.target map_f64_to_f32)");
+		return;
+	}
 	if (l->i->type && !ir_type(l->i->type) && !knows_types(l->i->op)) {
 		lower_refuse(l, "operands of type .%s", ptx_type_name(l->i->type));
 		return;

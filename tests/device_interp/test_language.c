@@ -71,6 +71,23 @@ static uint32_t thread_vector(uint32_t lane)
 	return lane * 10 + 1; /* %tid.x, and %ntid.y = 1 */
 }
 
+static uint32_t sum_of_two(uint32_t lane)
+{
+	return 2 * 1000 + lane + lane * lane;
+}
+
+static uint32_t sum_of_none_and_three(uint32_t lane)
+{
+	return 7 * 1000 + 3 * lane;
+}
+
+/* count, then so many words behind it: the address of an element, as va_arg makes it */
+#define OPEN_SUM                                                                                       \
+	".func (.param .b32 r) total(.param .b32 count, .param .align 4 .b8 values[]) {\n"             \
+	".reg .b32 n, v, s; .reg .b64 a; .reg .pred q; ld.param.b32 n, [count]; mov.b64 a, values; "   \
+	"mov.b32 s, 0;\nLOOP: setp.eq.u32 q, n, 0; @q bra END; ld.local.b32 v, [a]; add.u32 s, s, v; " \
+	"add.u64 a, a, 4; sub.u32 n, n, 1; bra LOOP;\nEND: st.param.b32 [r], s; ret; }\n"
+
 static const struct {
 	const char *name, *declarations, *body;
 	uint32_t (*want)(uint32_t lane);
@@ -131,6 +148,22 @@ static const struct {
 	 "v;\n"
 	 "mov.v2.b32 {x, left}, {left, x}; mad.lo.u32 sum, x, 256, left; }",
 	 vectors},
+	{"an array without size", OPEN_SUM,
+	 "{ .param .b32 n; .param .align 4 .b8 v[8]; .param .b32 r; st.param.b32 [n], 2; st.param.b32 [v], "
+	 "lane; "
+	 "mul.lo.u32 x, lane, lane; st.param.b32 [v+4], x; call (r), total, (n, v); ld.param.b32 sum, [r]; "
+	 "add.u32 sum, sum, 2000; }",
+	 sum_of_two},
+	{"an array without size, left out; and by address", OPEN_SUM,
+	 "{ .param .b32 n; .param .b32 r; st.param.b32 [n], 0; call (r), total, (n); ld.param.b32 sum, [r]; "
+	 "}\n"
+	 "{ .param .b32 n; .param .align 4 .b8 v[12]; .param .b32 r; .reg .b64 f; mov.u64 f, total; "
+	 "st.param.b32 [n], "
+	 "3; st.param.b32 [v], lane; st.param.b32 [v+4], lane; st.param.b32 [v+8], lane; "
+	 "P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 4 .b8 _[]); call (r), f, (n, v), "
+	 "P; "
+	 "ld.param.b32 x, [r]; add.u32 sum, sum, x; add.u32 sum, sum, 7000; }",
+	 sum_of_none_and_three},
 	{"special registers as a vector", "",
 	 "{ .reg .b32 a<4>, b<4>; mov.v4.u32 {a0, a1, a2, a3}, %tid; mov.v4.u32 {_, b1, _, _}, %ntid; "
 	 "mad.lo.u32 sum, a0, 10, b1; }",

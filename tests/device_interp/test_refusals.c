@@ -50,12 +50,11 @@ static const struct {
 	 "", "{ .param .b32 r; .param .b64 a; .param .b64 b; call (r), __cudaCDP2LaunchDeviceV2, (a, b); }",
 	 "call: call of __cudaCDP2LaunchDeviceV2: launches from the device (CUDA dynamic parallelism) are "
 	 "not executed"},
+	{"sm_10, map_f64_to_f32", "", "", "add.f64 d0, d1, d2;",
+	 "add.f64: double precision that stands for single (.target map_f64_to_f32) is not executed"},
 	{"sm_80", ".extern .func elsewhere();\n", "", "call elsewhere;",
 	 "call: call of elsewhere, which is not defined in this module and is no function of the device as "
 	 "declared"},
-	{"sm_80", ".func any(.param .b32 n, .param .align 4 .b8 values[]) { ret; }\n", "",
-	 "{ .param .b32 n; .param .align 4 .b8 v[8]; call any, (n, v); }",
-	 "call: parameters of any length, as values of any, are not executed"},
 };
 
 /* The statement's place: it is the only one that stands behind two tabs. */

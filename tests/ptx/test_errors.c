@@ -202,6 +202,34 @@ static const struct {
 	 "ld.shared::cluster.u32 needs target sm_90 or later; this module targets sm_80"},
 	{"sm_80", "sm_90", "fence.acq_rel.cluster;",
 	 "fence.acq_rel.cluster needs target sm_90 or later; this module targets sm_80"},
+	{"sm_53", "sm_60", "atom.global.add.f64 g0, [d0], g1;",
+	 "atom.global.add.f64 needs target sm_60 or later; this module targets sm_53"},
+	{"sm_52", "sm_53", "fma.rn.f16 h0, h1, h2, h3;",
+	 "fma.rn.f16 needs target sm_53 or later; this module targets sm_52"},
+	{"sm_60", "sm_70", "ld.acquire.gpu.global.u32 r0, [d0];",
+	 "ld.acquire.gpu.global.u32 needs target sm_70 or later; this module targets sm_60"},
+	{"sm_60", "sm_70", "atom.global.cas.b16 h0, [d0], h1, h2;",
+	 "atom.global.cas.b16 needs target sm_70 or later; this module targets sm_60"},
+	{"sm_75", "sm_80", "min.NaN.f32 f0, f1, f2;",
+	 "min.NaN.f32 needs target sm_80 or later; this module targets sm_75"},
+	{"sm_80", "sm_86", "max.xorsign.abs.f32 f0, f1, f2;",
+	 "max.xorsign.abs.f32 needs target sm_86 or later; this module targets sm_80"},
+	{"sm_75", "sm_80", "cvt.rn.bf16.f32 h0, f1;",
+	 "cvt.rn.bf16.f32 needs target sm_80 or later; this module targets sm_75"},
+	{"sm_80", "sm_90", "cvt.rn.bf16.s32 h0, r1;",
+	 "cvt.rn.bf16.s32 needs target sm_90 or later; this module targets sm_80"},
+	{"sm_80", "sm_90", "atom.global.v2.f32.add {f0, f1}, [d0], {f2, f3};",
+	 "atom.global.v2.f32.add needs target sm_90 or later; this module targets sm_80"},
+	{"sm_75", "sm_80",
+	 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {r0,r1}, {r2,r3,r4,r5}, {r6,r7}, {r0,r1};",
+	 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 needs target sm_80 or later; this module targets "
+	 "sm_75"},
+	{"sm_80", "sm_90", "fence.proxy.async;",
+	 "fence.proxy.async needs target sm_90 or later; this module targets sm_80"},
+	{"sm_90", "sm_100", "add.f32.bf16 f0, h1, f2;",
+	 "add.f32.bf16 needs target sm_100 or later; this module targets sm_90"},
+	{"sm_90", "sm_100", "ld.global.v4.b64 {d0,d1,d2,d3}, [d0];",
+	 "ld.global.v4.b64 needs target sm_100 or later; this module targets sm_90"},
 	{"sm_90", "sm_100", "ld.global.v8.b32 {r0,r1,r2,r3,r4,r5,r6,r7}, [d0];",
 	 "ld.global.v8.b32 needs target sm_100 or later; this module targets sm_90"},
 };
@@ -211,7 +239,7 @@ static struct ptx_func *kernel_for(const char *target, const char *statement, st
 	char text[2048];
 	snprintf(text, sizeof(text),
 		 ".version 9.0\n.target %s\n.address_size 64\n.entry k() {\n.reg .pred p<4>; .reg .b16 h<4>; "
-		 ".reg .b32 r<8>; .reg .b64 d<4>; .reg .f32 f<4>;\n\t%s\n}\n",
+		 ".reg .b32 r<8>; .reg .b64 d<4>; .reg .f32 f<4>; .reg .f64 g<4>;\n\t%s\n}\n",
 		 target, statement);
 	*m = parse_text(text);
 	assert_int_equal((*m)->nerrors, 0);
@@ -232,6 +260,62 @@ static void needs_of_targets(void **state)
 		build(m, "k");
 		ptx_module_free(m);
 	}
+}
+
+/* ISA 11.1.2: which instructions compute in single precision under this option; copies don't. */
+static void doubles_as_singles(void **state)
+{
+	(void)state;
+	struct ptx_module *m = parse_text(
+		".version 1.4\n.target sm_10, map_f64_to_f32\n.entry k() { .reg .f64 g<4>; .reg .u32 "
+		"r; mov.u32 r, 0; ld.global.f64 g0, [r]; mov.f64 g1, g0; st.global.f64 [r], g1; "
+		"add.f64 g0, g1, g2; cvt.rzi.u32.f64 r, g0; ret; }\n");
+	static const bool computes[] = {false, false, false, false, true, true, false};
+	const struct ptx_func *f = build(m, "k");
+	assert_int_equal(f->ninsts, sizeof(computes));
+	for (uint32_t k = 0; k < f->ninsts; k++)
+		assert_int_equal(ptx_is_f64_as_f32(m, &f->insts[k]), computes[k]);
+	ptx_module_free(m);
+	m = parse_text(".version 1.4\n.target sm_13, map_f64_to_f32\n");
+	assert_int_equal(m->nerrors, 1);
+	assert_string_equal(m->errors[0].what, "map_f64_to_f32 is for targets before sm_13");
+	ptx_module_free(m);
+}
+
+/* ISA 7.2, 11.2.2: an array without size is a function's last parameter; at most 4096 bytes are passed. */
+static void open_parameters(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *call, *what;
+	} rows[] = {
+		{"call any, (n, v);", NULL},
+		{"call any, (n);", NULL},
+		{"call any, (n, w);", "what is passed as 'values' must be an array of at most 4096 bytes"},
+		{"call any, (n, 1);", "what is passed as 'values' must be an array of at most 4096 bytes"},
+		{"call any;", "this call has 0 arguments, the function 2"},
+	};
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		char text[512];
+		snprintf(text, sizeof(text),
+			 ".version 9.0\n.target sm_80\n.func any(.param .b32 n, .param .align 4 .b8 "
+			 "values[]) { ret; }\n"
+			 ".entry k() { .param .b32 n; .param .b8 v[8]; .param .b8 w[4100]; %s }\n",
+			 rows[k].call);
+		struct ptx_module *m = parse_text(text);
+		struct ptx_func *f = ptx_func_find(m, "k");
+		assert_int_equal(ptx_func_build(m, f), rows[k].what ? CUTRACE_EFORMAT : 0);
+		if (rows[k].what)
+			assert_string_equal(f->error.what, rows[k].what);
+		ptx_module_free(m);
+	}
+	struct ptx_module *m =
+		parse_text(".version 9.0\n.target sm_80\n.func f(.param .b8 a[], .param .b32 b);\n");
+	assert_int_equal(m->nerrors, 1);
+	ptx_module_free(m);
+	m = parse_text(".version 9.0\n.target sm_80\n.entry k(.param .b8 a[]) { ret; }\n");
+	assert_int_equal(m->nerrors, 1);
+	ptx_module_free(m);
 }
 
 /* ISA 9.7.3, PTX ISA Notes: what can be left out before 1.4, and sm_1x flushes subnormals. */
@@ -301,6 +385,8 @@ int main(void)
 		cmocka_unit_test(at_most_twenty),
 		cmocka_unit_test(recovery),
 		cmocka_unit_test(needs_of_targets),
+		cmocka_unit_test(doubles_as_singles),
+		cmocka_unit_test(open_parameters),
 		cmocka_unit_test(legacy_defaults),
 		cmocka_unit_test(parameters_in_the_body),
 	};

@@ -25,7 +25,7 @@ static void isa_1_header(void **state)
 {
 	(void)state;
 	struct ptx_module *m = parse_text(
-		".version 1.4\n.target sm_20, map_f64_to_f32\n.entry k (.param .u32 p)\n{ .reg .u16 "
+		".version 1.4\n.target sm_12, map_f64_to_f32\n.entry k (.param .u32 p)\n{ .reg .u16 "
 		"%rh<4>; .reg .u32 %r<4>; mov.u16 %rh1, %ctaid.x; cvt.u32.u16 %r1, %tid.x; "
 		"mul24.lo.u32 %r2, %r1, 3; @@DWARF stuff\n exit; }\n@@DWARF .section\n");
 	assert_int_equal(m->version, 14);

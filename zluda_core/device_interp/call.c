@@ -92,6 +92,8 @@ static const struct xcode *code_at(struct warp *w, uint64_t address, const char 
 /* Whether a place of the caller is as large as what the callee has there. */
 static bool xarg_fits(const struct xarg *a, const struct xcode *callee, const struct ptx_param *p)
 {
+	if (p->is_open)
+		return a->cell == OPERAND_NONE && a->bytes <= PTX_OPEN_PARAM_BYTES;
 	if (p->type == PTX_PRED || (p->slot != PTX_NONE && callee->func->slots[p->slot].bits != p->size * 8))
 		return false;
 	return a->cell != OPERAND_NONE ? a->bytes == p->size : a->bytes >= p->size;
@@ -100,7 +102,9 @@ static bool xarg_fits(const struct xarg *a, const struct xcode *callee, const st
 static bool xcall_fits(const struct xcall *call, const struct xcode *callee)
 {
 	const struct ptx_func *f = callee->func;
-	bool fits = !f->is_entry && call->nargs == f->nparams && call->nrets == f->nrets;
+	bool fits = !f->is_entry && call->nrets == f->nrets &&
+		    (call->nargs == f->nparams ||
+		     (call->nargs + 1 == f->nparams && ptx_has_open_param(f->params, f->nparams)));
 
 	for (uint32_t k = 0; fits && k < call->nargs; k++)
 		fits = xarg_fits(&call->args[k], callee, &f->params[k]);
@@ -148,7 +152,7 @@ void xarg_match(struct xarg *a, const struct xcode *callee, const struct ptx_par
 {
 	a->callee_cell = p->slot == PTX_NONE ? OPERAND_NONE : callee->slot_offset[p->slot];
 	a->callee_offset = (result ? callee->ret_offset : callee->param_offset) + p->offset;
-	if (a->bytes > p->size || a->cell != OPERAND_NONE)
+	if (!p->is_open && (a->bytes > p->size || a->cell != OPERAND_NONE))
 		a->bytes = p->size;
 }
 
@@ -253,7 +257,8 @@ static int call_operands(struct decode *c, struct xcall *call, const struct ptx_
 	call->rets = arena_array(&c->program->arena, call->nrets + 1, sizeof(struct xarg));
 	if (!call->args || !call->rets)
 		return refuse(c, "out of memory");
-	if (s.name && (s.nparams != call->nargs || s.nrets != call->nrets))
+	bool left_out = call->nargs + 1 == s.nparams && ptx_has_open_param(s.params, s.nparams);
+	if (s.name && ((s.nparams != call->nargs && !left_out) || s.nrets != call->nrets))
 		return refuse(c, "%s has %u parameters and %u results, this call %u and %u", s.name,
 			      s.nparams, s.nrets, call->nargs, call->nrets);
 	for (uint32_t k = 0; k < call->nargs; k++) {
@@ -295,9 +300,6 @@ int emit_call(struct decode *c, const struct exec_row *row)
 	call->name = callee ? callee->name : "(indirect)";
 	if (callee && callee->is_decl && !(fn = builtin_find(callee)))
 		return refuse_function(c, callee);
-	if (callee && callee->nparams && !callee->params[callee->nparams - 1].size)
-		return refuse(c, "parameters of any length, as %s of %s, are not executed",
-			      callee->params[callee->nparams - 1].name, callee->name);
 	if (!callee && (rc = source(c, &in->src[0], 64, false, &call->address)))
 		return rc;
 	rc = call_operands(c, call, callee, callee ? 0 : 1);

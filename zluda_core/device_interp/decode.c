@@ -503,6 +503,10 @@ static int decode_inst(struct decode *c)
 	uint32_t pred;
 
 	c->temps = 0;
+	if (ptx_is_f64_as_f32(c->module->ptx, in))
+		return refuse(
+			c,
+			"double precision that stands for single (.target map_f64_to_f32) is not executed");
 	if (!row)
 		return refuse_instruction(c);
 	if (!in->guarded || in->op == PTX_OP_BRA)

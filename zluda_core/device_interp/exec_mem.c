@@ -423,7 +423,7 @@ static struct place param_place(struct decode *c, const struct ptx_operand *o)
 
 	if (o->kind == PTX_OPND_PARAM) {
 		p = (struct place){true, c->func->is_entry, .offset = (int64_t)o->imm};
-		p.outside = is_outside(c, o->imm, o->index == 1 ? c->func->ret_bytes : c->func->param_bytes);
+		p.outside = is_outside(c, o->imm, o->index == 1 ? c->func->ret_bytes : param_room(c->func));
 		if (!p.kernel)
 			p.offset = param_area(c, o);
 	} else if (o->kind == PTX_OPND_SYMBOL &&

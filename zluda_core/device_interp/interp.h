@@ -516,6 +516,7 @@ const struct xinst *exec_inject(struct warp *w, const struct xinst *i);
 
 /* program.c */
 uint64_t code_address(const struct dev_module *m, uint32_t func);
+uint32_t param_room(const struct ptx_func *f); /* bytes of a function's parameters in its frame */
 bool program_pool_reserve(struct program *p, uint32_t bytes);
 
 /* call.c */

@@ -135,6 +135,11 @@ static bool layout_cells(struct program *p, struct xcode *code)
 	return true;
 }
 
+uint32_t param_room(const struct ptx_func *f)
+{
+	return f->param_bytes + (ptx_has_open_param(f->params, f->nparams) ? PTX_OPEN_PARAM_BYTES : 0);
+}
+
 /* The activation's part of a lane's stack: variables, variables of calls, parameters, results. False when it
  * is larger than any device's. */
 static bool layout_stack(struct xcode *code)
@@ -145,7 +150,7 @@ static bool layout_stack(struct xcode *code)
 		return false;
 	code->call_offset = round16(f->local_bytes);
 	code->param_offset = code->call_offset + round16(f->call_param_bytes);
-	code->ret_offset = code->param_offset + (f->is_entry ? 0 : round16(f->param_bytes));
+	code->ret_offset = code->param_offset + (f->is_entry ? 0 : round16(param_room(f)));
 	code->local_bytes = code->ret_offset + (f->is_entry ? 0 : round16(f->ret_bytes) + 16);
 	return true;
 }
