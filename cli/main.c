@@ -13,6 +13,9 @@
 #ifdef CUTRACE_HAVE_DUMP
 #	include "dump/dump.h"
 #endif
+#ifdef CUTRACE_HAVE_DIFF
+#	include "diff/diff.h"
+#endif
 #ifdef CUTRACE_HAVE_REPLAY
 #	include "replay/replay.h"
 #endif
@@ -43,6 +46,9 @@ static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_DUMP
 	{"info", cmd_info, "FILE", "what a trace holds: program, machine, kernels, counts, errors"},
 	{"dump", cmd_dump, "FILE", "the calls as text or JSON lines; modules; buffers"},
+#endif
+#ifdef CUTRACE_HAVE_DIFF
+	{"diff", cmd_diff, "A B", "what differs between two traces: calls, kernels, contents, code, times"},
 #endif
 #ifdef CUTRACE_HAVE_REPLAY
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},

@@ -39,6 +39,7 @@ cutrace_compiler zluda_core/compiler
 cutrace_amdgpu_emulator zluda_core/amdgpu_emulator
 cutrace_replay replay
 cutrace_dump dump
+cutrace_diff diff
 END
 linked()
 {

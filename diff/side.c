@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/side.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+int side_open(struct side *s, const char *path, struct diag *d)
+{
+	const struct trace_thread *threads;
+	unsigned n;
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	s->path = path;
+	s->file.fd = -1;
+	rc = trace_open(&s->trace, path, d);
+	if (!rc)
+		rc = trace_check_rows(s->trace, NULL, NULL, d);
+	if (rc)
+		return rc;
+	threads = trace_threads(s->trace, &n);
+	for (unsigned i = 0; i < n; i++)
+		if (threads[i].id >= s->nthreads)
+			s->nthreads = threads[i].id + 1;
+	s->roles = calloc(s->nthreads + 1, sizeof(*s->roles));
+	return s->roles ? 0 : diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
+}
+
+void side_close(struct side *s)
+{
+	for (unsigned k = 0; s->lists && k < s->nroles; k++)
+		call_list_free(&s->lists[k]);
+	call_file_close(&s->file);
+	free(s->lists);
+	free(s->roles);
+	if (s->trace)
+		trace_close(s->trace);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+bool side_is_poll(const struct side *s, const struct trace_call *c)
+{
+	const struct trace_function *f = trace_function(s->trace, c->func);
+	const struct api_func *known = f && f->known ? api_func_find(f->name) : NULL;
+
+	return known && known->replay == API_REPLAY_POLL;
+}
+
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (uint8_t)*s) * 1099511628211u;
+	return h * 31 + 7;
+}
+
+static bool read_calls(struct side *s, struct decoder *dec, struct object_names *names,
+		       struct trace_call_iter *it, void (*progress)(void *, uint64_t), void *ctx, int *rc)
+{
+	struct leaves l = {0};
+	struct trace_call c;
+	bool ok = true;
+
+	while (ok && (*rc = trace_call_next(it, &c)) == 1) {
+		const struct row *r;
+		unsigned role = c.thread < s->nthreads ? s->roles[c.thread] : 0;
+
+		if (++s->calls % 65536 == 0 && progress)
+			progress(ctx, s->calls);
+		if (side_is_poll(s, &c) && ++s->polls)
+			continue;
+		r = decode_call(dec, &c);
+		leaves_of(&l, names, r, role);
+		struct entry e = {c.id, hash_text(hash_text(14695981039346656037u, r->function), r->kernel),
+				  leaves_hash(&l)};
+		e.whole ^= e.kind;
+		ok = !l.failed && call_list_append(&s->lists[role], &s->file, &e);
+	}
+	leaves_free(&l);
+	return ok;
+}
+
+int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint64_t calls), void *ctx,
+	      struct diag *d)
+{
+	struct decoder *dec = decoder_new(s->trace, 4096);
+	struct object_names *names = object_names_new(s->trace);
+	struct trace_call_iter *it = trace_calls(s->trace, 0, UINT64_MAX);
+	int rc = call_file_open(&s->file, d), next = 0;
+
+	s->lists = calloc(nroles + 1, sizeof(*s->lists));
+	s->nroles = nroles;
+	if (!rc && (!dec || !names || !it || !s->lists))
+		rc = diag_set(d, CUTRACE_ENOMEM, s->path, "out of memory");
+	if (!rc && !read_calls(s, dec, names, it, progress, ctx, &next)) {
+		rc = diag_set(d, CUTRACE_EIO, s->path, "can't keep the list of its calls: %s",
+			      strerror(errno ? errno : ENOMEM));
+		diag_hint(d, "TMPDIR names the folder of temporary files: 24 bytes a call are needed");
+	}
+	if (!rc && next < 0)
+		rc = diag_set(d, CUTRACE_ECORRUPT, s->path,
+			      "the trace is damaged: not all calls can be read");
+	trace_call_iter_free(it);
+	object_names_free(names);
+	decoder_free(dec);
+	return rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * side: one of the two traces while it is compared: its calls by role, as pairs of hashes in a temporary file.
+ *
+ * Two threads that do the same thing in the two traces have the same role: 0 is the first process's first thread.
+ */
+#ifndef CUTRACE_DIFF_SIDE_H
+#define CUTRACE_DIFF_SIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diff/call_list.h"
+#include "diff/leaves.h"
+#include "dump/decode.h"
+#include "trace/trace.h"
+
+struct side {
+	const char *path;
+	struct trace *trace;
+	uint32_t *roles; /* by thread.id */
+	uint32_t nthreads;
+	unsigned nroles;
+	struct call_list *lists; /* by role */
+	uint64_t calls, polls;
+	struct call_file file;
+};
+
+int side_open(struct side *s, const char *path, struct diag *d);
+void side_close(struct side *s);
+/* Gives the threads of both their roles; returns how many there are, 0 when memory ran out. */
+unsigned sides_pair(struct side *a, struct side *b);
+/* Reads all calls. progress may be NULL. */
+int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint64_t calls), void *ctx,
+	      struct diag *d);
+/* Whether the call is left out: a poll, whose number is chance. */
+bool side_is_poll(const struct side *s, const struct trace_call *c);
+
+#endif
