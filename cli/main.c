@@ -23,7 +23,7 @@
 #	include "cli/ptx_report.h"
 #endif
 #ifdef CUTRACE_HAVE_COMPILE
-#	include "cli/cmd_compile.h"
+#	include "cli/compile.h"
 #endif
 
 /* Exit status of every sub-command; 125 is what `git bisect run` skips. */
@@ -58,7 +58,9 @@ static const struct command commands[] = {
 	 "what kernels a PTX file has, what they do, which can't be executed and why"},
 #endif
 #ifdef CUTRACE_HAVE_COMPILE
-	{"compile", cmd_compile, "FILE.ptx --arch gfxNNNN -o DIR", "a PTX file's kernels as code objects of AMD GPUs"},
+	{"compile", cmd_compile, "FILE [--arch gfxNNNN,...] [-o DIR]",
+	 "the kernels of a PTX file, program or library as code objects of AMD GPUs"},
+	{"cache", cmd_cache, "[info | list | verify | clear]", "what is compiled already, on disk"},
 #endif
 	{NULL, NULL, NULL, NULL},
 };

@@ -36,6 +36,7 @@ cutrace_lower ptx/lower
 cutrace_core zluda_core
 cutrace_device_interp zluda_core/device_interp
 cutrace_compiler zluda_core/compiler
+cutrace_compile_service zluda_core/compiler
 cutrace_amdgpu_emulator zluda_core/amdgpu_emulator
 cutrace_replay replay
 cutrace_dump dump

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# programs.sh COMPILE EXPECTED PTX...: compiles every kernel of our test programs for each family of targets, links it,
-# and compares what is refused, and why, with EXPECTED. COMPILE is `cutrace-compile`.
+# programs.sh CUTRACE EXPECTED PTX...: compiles every kernel of our test programs for each family of targets, links it,
+# and compares what is refused, and why, with EXPECTED. CUTRACE is the command.
 set -eu
 
-compile=$1 expected=$2
+cutrace=$1 expected=$2
 shift 2
+export CUTRACE_CACHE=off
 targets=gfx90a,gfx942,gfx1030,gfx1100,gfx1151,gfx1201
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -15,9 +16,9 @@ compiled=0
 : >"$dir/refused"
 for ptx in "$@"; do
 	status=0
-	"$compile" --json --arch $targets -o "$dir/out" "$ptx" >"$dir/json" || status=$?
+	"$cutrace" compile --json --arch $targets -o "$dir/out" "$ptx" >"$dir/json" || status=$?
 	if [ $status -gt 1 ]; then
-		echo "$ptx: cutrace-compile ended with status $status" >&2
+		echo "$ptx: cutrace compile ended with status $status" >&2
 		exit 1
 	fi
 	compiled=$((compiled + $(grep -c '"vgprs"' "$dir/json" || :)))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "zluda_core/compiler/compiler.h"
 
-#include <elf.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
@@ -132,42 +131,6 @@ static int keep_optimized(struct job *j, struct compiled *out)
 	return out->optimized ? 0 : diag_set(j->d, CUTRACE_ENOMEM, j->name, "out of memory");
 }
 
-/* The number behind the key in the assembly's metadata or comments; 0 without it. */
-static unsigned number_of(const char *assembly, const char *key)
-{
-	const char *at = strstr(assembly, key);
-
-	return at ? (unsigned)strtoul(at + strlen(key), NULL, 10) : 0;
-}
-
-static void read_stats(const char *assembly, struct compile_stats *s)
-{
-	s->vgprs = number_of(assembly, ".vgpr_count:");
-	s->agprs = number_of(assembly, ".agpr_count:");
-	s->sgprs = number_of(assembly, ".sgpr_count:");
-	s->shared_bytes = number_of(assembly, ".group_segment_fixed_size:");
-	s->scratch_bytes = number_of(assembly, ".private_segment_fixed_size:");
-	s->spilled_vgprs = number_of(assembly, ".vgpr_spill_count:");
-	s->spilled_sgprs = number_of(assembly, ".sgpr_spill_count:");
-	s->kernarg_bytes = number_of(assembly, ".kernarg_segment_size:");
-}
-
-/* The sizes of executable sections of an object file that LLVM made. */
-static unsigned code_size(const struct compiled *c)
-{
-	Elf64_Ehdr file;
-	Elf64_Shdr section;
-	unsigned bytes = 0;
-
-	memcpy(&file, c->object, sizeof(file));
-	for (unsigned k = 0; k < file.e_shnum; k++) {
-		memcpy(&section, c->object + file.e_shoff + k * sizeof(section), sizeof(section));
-		if (section.sh_flags & SHF_EXECINSTR)
-			bytes += (unsigned)section.sh_size;
-	}
-	return bytes;
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -195,10 +158,8 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 		rc = keep_optimized(j, out);
 	if (!rc && wanted & COMPILE_ASSEMBLY)
 		rc = emit(j, LLVMAssemblyFile, &out->assembly, &out->assembly_bytes);
-	if (!rc && out->assembly)
-		read_stats(out->assembly, &out->stats);
 	if (!rc)
-		out->stats.code_bytes = code_size(out);
+		note_stats_read(out->object, out->object_bytes, &out->stats);
 	return rc;
 }
 

@@ -10,10 +10,11 @@
 
 #include "ptx/lower/lower.h"
 
-/* What the assembly says about the kernel. */
+/* What LLVM says about the kernel. */
 struct compile_stats {
 	unsigned vgprs, agprs, sgprs, shared_bytes, scratch_bytes, spilled_vgprs, spilled_sgprs,
 		kernarg_bytes, code_bytes;
+	unsigned wave, max_threads, dynamic_stack;
 	double seconds; /* from IR text to object */
 };
 
@@ -33,7 +34,12 @@ int compiler_run(const struct lowered *l, const char *name, const struct lower_t
 int compiler_verify(const struct lowered *l, const char *name, struct diag *d);
 void compiled_free(struct compiled *c);
 
-/* link.c: an object file to a code object, which can be loaded. */
+/* note_stats.c: adds what an object's metadata and sections say. */
+void note_stats_read(const void *object, size_t bytes, struct compile_stats *s);
+
+/* link.c: an object to a code object, which can be loaded; elf_link.h, or ld.lld where that doesn't know what to do. */
+int compiler_link_object(const void *object, size_t bytes, void **out, size_t *out_bytes, struct diag *d);
+/* The same with files, by ld.lld. */
 int compiler_link(const char *object_path, const char *code_object_path, struct diag *d);
 
 #endif
