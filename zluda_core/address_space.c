@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WINDOW_BYTES (336ull << 30)
 #define RESERVE_STEP (1ull << 30)
 #define MIN_ALIGN    512ull
 #define MIN_GAP      256ull
@@ -51,7 +50,7 @@ static uint64_t window_begin(void)
 
 static uint64_t window_end(void)
 {
-	return options.va_base + WINDOW_BYTES;
+	return options.va_base + options.va_bytes;
 }
 
 static bool is_free(uint64_t addr, uint64_t span)
@@ -64,6 +63,8 @@ static bool is_free(uint64_t addr, uint64_t span)
 /* Keeps the host's own mappings out of the window as far as it is used. */
 static void reserve_host(uint64_t end)
 {
+	if (options.va_of_device)
+		return;
 	if (!as.reserved_end)
 		as.reserved_end = window_begin();
 	if (end > window_end())
@@ -119,28 +120,52 @@ static void shape(const struct range_request *req, uint64_t *span, uint64_t *ali
 	}
 }
 
+/* Memory that the host has can be anywhere; hardware maps its own in its window only. */
+static bool can_be_at(const struct range_request *req)
+{
+	return !options.va_of_device || is_host_kind(req->kind) || req->kind == RANGE_REGISTERED ||
+	       (req->hint >= window_begin() && req->hint < window_end() &&
+		req->bytes <= window_end() - req->hint);
+}
+
+/* Where a device's allocations go. Hardware maps large granules: several GPUs share the window out. */
+static void window_of(const struct gpu *gpu, uint64_t *begin, uint64_t *end)
+{
+	uint64_t share;
+
+	*begin = window_begin();
+	*end = window_end();
+	if (!options.va_of_device || core.ngpus < 2 || !gpu)
+		return;
+	share = options.va_bytes / core.ngpus / LARGE_ALIGN * LARGE_ALIGN;
+	*begin += share * (uint64_t)gpu->ordinal;
+	*end = *begin + share;
+}
+
 /* Where it goes, or 0 with the reason. A placed allocation may come closer to its neighbours than the usual
  * gap. */
 static uint64_t choose(const struct range_request *req, uint64_t *span, CUresult *r)
 {
-	uint64_t align, at;
+	uint64_t align, at, begin, end;
 
 	shape(req, span, &align);
 	*r = CUDA_SUCCESS;
 	if (req->hint && req->exact) {
 		*span = req->bytes;
-		if (is_free(req->hint, *span))
+		if (can_be_at(req) && is_free(req->hint, *span))
 			return req->hint;
 		*r = CUDA_ERROR_ALREADY_MAPPED;
 		return 0;
 	}
-	if (req->hint && !options.refuse_addresses && req->hint % align == 0 && is_free(req->hint, *span))
+	if (req->hint && !options.refuse_addresses && req->hint % align == 0 && can_be_at(req) &&
+	    is_free(req->hint, *span))
 		return req->hint;
-	at = req->kind == RANGE_ARRAY
-		     ? range_tree_fit(as.root, window_begin() + ARRAY_OFFSET, window_end(), *span, align)
+	window_of(req->gpu, &begin, &end);
+	at = req->kind == RANGE_ARRAY && ARRAY_OFFSET < end - begin
+		     ? range_tree_fit(as.root, begin + ARRAY_OFFSET, end, *span, align)
 		     : 0;
 	if (!at)
-		at = range_tree_fit(as.root, window_begin(), window_end(), *span, align);
+		at = range_tree_fit(as.root, begin, end, *span, align);
 	if (!at)
 		*r = CUDA_ERROR_OUT_OF_MEMORY;
 	return at;

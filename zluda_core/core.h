@@ -49,14 +49,16 @@ struct local_value;
 /* ---- options.c: the environment, read once ------------------------------ */
 
 struct options {
-	char device[32];          /* "interp" */
+	char device[32];          /* "interp"; "auto" until devices_choose() */
 	char device_options[256]; /* what follows the colon */
 	unsigned device_count;
 	unsigned cc; /* 10 * major + minor; 0 = the device's own */
 	int driver_version;
 	const char *inject, *deterministic, *watchdog_ms; /* NULL = unset */
 	const char *visible_devices;
-	uint64_t va_base;
+	uint64_t va_base, va_bytes; /* the window of device addresses */
+	bool va_of_device;          /* the device gave it: nothing can be mapped elsewhere */
+	bool count_given;           /* device_count is the user's */
 	bool refuse_addresses, verbose, launch_blocking, eager_loading;
 };
 extern struct options options;
@@ -119,6 +121,7 @@ uint64_t core_next_id(void);
 struct gpu *gpu_get(CUdevice dev); /* NULL when there is none */
 const struct cc_limits *cc_limits_find(unsigned cc);
 void gpu_apply_cc(struct gpu *gpu, unsigned cc);
+void devices_choose(void); /* what "auto" is, and how many devices there are */
 CUresult gpu_open(struct gpu *gpu, unsigned physical);
 bool gpu_uuid_name(unsigned physical, char *buf, size_t bytes); /* "GPU-..." as nvidia-smi writes it */
 CUresult result_of(int cutrace_error);
@@ -243,8 +246,10 @@ struct range {
 	struct gpu *gpu;
 	struct context *ctx;
 	struct dev_mem *mem;
-	void *host;         /* where the host sees it, or NULL */
-	bool host_reserved; /* the host pages lie in the reserved window */
+	void *host;          /* where the host sees it, or NULL */
+	bool host_reserved;  /* the host pages lie in the reserved window */
+	bool host_of_device; /* the device made the host memory, and frees it */
+	struct range *alias; /* where the device sees registered memory, when that isn't its address */
 	size_t host_bytes;
 	unsigned flags;
 	uint64_t id;

@@ -30,6 +30,12 @@ static int cooperative(const struct gpu *gpu)
 	return gpu->props.cooperative;
 }
 
+/* Hardware sees registered memory at an address of its own (cuMemHostGetDevicePointer). */
+static int same_host_address(const struct gpu *gpu)
+{
+	return !gpu->ops->mem_address;
+}
+
 static int pci_device(const struct gpu *gpu)
 {
 	(void)gpu;
@@ -150,7 +156,7 @@ static const struct attribute attributes[] = {
 	CONST(PAGEABLE_MEMORY_ACCESS, 0),
 	CONST(CONCURRENT_MANAGED_ACCESS, 1),
 	CONST(COMPUTE_PREEMPTION_SUPPORTED, 1),
-	CONST(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1),
+	CALC(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, same_host_address),
 	NUMBER(92, 1), /* stream memory operations, version 1: supported, 64-bit too, NOR too */
 	NUMBER(93, 1),
 	NUMBER(94, 1),

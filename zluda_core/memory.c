@@ -98,9 +98,56 @@ void memory_free(struct range *r)
 		memory_unmap(r);
 		memory_unback(r);
 	}
-	if (r->host && r->kind != RANGE_REGISTERED)
+	if (r->alias)
+		range_free(r->alias);
+	if (r->host && r->kind != RANGE_REGISTERED && !r->host_of_device)
 		host_pages_unmap(r->host, r->host_bytes, r->host_reserved);
 	range_free(r);
+}
+
+/* Where the device sees host memory that it was given. */
+static uint64_t device_address(const struct range *r)
+{
+	uint64_t at = r->gpu->ops->mem_address ? r->gpu->ops->mem_address(r->gpu->dev, r->mem) : 0;
+
+	return at ? at : r->addr;
+}
+
+/* Memory of both sides that the device makes, at an address of its choice. */
+static CUresult alloc_host_of_device(const struct range_request *req_in, struct range **out)
+{
+	struct range_request req = *req_in;
+	const struct device_ops *ops = req.gpu->ops;
+	struct diag d = DIAG_INIT;
+	struct dev_mem *mem;
+	struct range *r;
+	void *host;
+	CUresult e;
+
+	if (ops->host_alloc(req.gpu->dev, req.bytes, req.kind == RANGE_MANAGED, &host, &mem, &d)) {
+		say_verbose("%s", d.what);
+		return result_of(d.code);
+	}
+	req.hint = (uint64_t)host;
+	req.exact = true;
+	req.placeable = false;
+	e = range_alloc(&req, &r);
+	if (e) {
+		ops->mem_destroy(req.gpu->dev, mem);
+		return e;
+	}
+	r->host = host;
+	r->host_of_device = true;
+	r->host_bytes = r->bytes;
+	r->mem = mem;
+	e = memory_map(r);
+	if (e) {
+		memory_unback(r);
+		range_free(r);
+		return e;
+	}
+	*out = r;
+	return CUDA_SUCCESS;
 }
 
 CUresult memory_alloc_host(const struct range_request *req_in, struct range **out)
@@ -108,9 +155,12 @@ CUresult memory_alloc_host(const struct range_request *req_in, struct range **ou
 	struct range_request req = *req_in;
 	bool anywhere = !req.exact && !(req.placeable && thread_state()->place.next_set), reserved;
 	struct range *r;
-	CUresult e = range_alloc(&req, &r);
+	CUresult e;
 	void *p;
 
+	if (anywhere && req.gpu->ops->host_alloc)
+		return alloc_host_of_device(req_in, out);
+	e = range_alloc(&req, &r);
 	if (e)
 		return e;
 	p = host_pages_map(r->addr, r->bytes, anywhere, &reserved);
@@ -135,6 +185,10 @@ CUresult memory_alloc_host(const struct range_request *req_in, struct range **ou
 	e = memory_back(r);
 	if (!e)
 		e = memory_map(r);
+	if (!e && device_address(r) != r->addr) { /* only the host would have it where it has to be */
+		memory_unmap(r);
+		e = CUDA_ERROR_ALREADY_MAPPED;
+	}
 	if (e) {
 		memory_unback(r);
 		host_pages_unmap(p, r->host_bytes, reserved);
@@ -298,7 +352,7 @@ static CUresult give_back(const void *p, enum range_kind kind, CUresult not_foun
 	if (e)
 		return e;
 	r = range_find((uint64_t)p);
-	if (!r || r->addr != (uint64_t)p || r->kind != kind)
+	if (!r || r->addr != (uint64_t)p || r->kind != kind || !r->mem)
 		return not_found;
 	gpu_wait(r->gpu);
 	memory_free(r);
@@ -308,6 +362,30 @@ static CUresult give_back(const void *p, enum range_kind kind, CUresult not_foun
 CUresult cuMemFreeHost(void *p)
 {
 	return give_back(p, RANGE_HOST, p ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+}
+
+/* Registered memory that the device sees elsewhere has two addresses; either works in copies. */
+static CUresult make_alias(struct range *r)
+{
+	uint64_t at = device_address(r);
+	CUresult e;
+
+	if (at == r->addr)
+		return CUDA_SUCCESS;
+	e = range_alloc(&(struct range_request){.bytes = r->bytes,
+						.hint = at,
+						.exact = true,
+						.kind = RANGE_REGISTERED,
+						.gpu = r->gpu}, /* of no context: it goes with the range */
+			&r->alias);
+	if (e) {
+		memory_unmap(r);
+		return e;
+	}
+	r->alias->host = r->host;
+	r->alias->host_bytes = r->bytes;
+	r->alias->flags = r->flags;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
@@ -337,6 +415,8 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned int flags)
 	e = memory_back(r);
 	if (!e)
 		e = memory_map(r);
+	if (!e)
+		e = make_alias(r);
 	if (e) {
 		memory_unback(r);
 		range_free(r);
@@ -365,13 +445,15 @@ static struct range *host_range(const void *p)
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ptr, void *p, unsigned int flags)
 {
 	struct context *ctx;
+	struct range *r;
 	CUresult e = context_enter(&ctx);
 
 	if (e)
 		return e;
 	if (!ptr || flags || !host_range(p))
 		return CUDA_ERROR_INVALID_VALUE;
-	*ptr = (uint64_t)p;
+	r = host_range(p);
+	*ptr = r->alias ? r->alias->addr + ((uint64_t)p - r->addr) : (uint64_t)p;
 	return CUDA_SUCCESS;
 }
 

@@ -141,6 +141,7 @@ static bool set_device(const char *value)
 			if (!parse_unsigned(word, CORE_MAX_DEVICES, &count) || !count)
 				return false;
 			options.device_count = (unsigned)count;
+			options.count_given = true;
 		} else if (used + len + 2 < sizeof(options.device_options)) {
 			used += (size_t)snprintf(options.device_options + used, len + 2, "%s%.*s",
 						 used ? "," : "", (int)len, p);
@@ -230,10 +231,10 @@ static const struct {
 
 /* Variables of the recorder, the replayer and the tests, which may run in the same process. */
 static const char *const others[] = {
-	"CUTRACE_AUDIT",    "CUTRACE_BENCH",     "CUTRACE_CHECK", "CUTRACE_COLLECTOR", "CUTRACE_DRIVER",
-	"CUTRACE_INTERP",   "CUTRACE_INTERPOSE", "CUTRACE_LOG",   "CUTRACE_REAL",      "CUTRACE_RECORD",
-	"CUTRACE_REDIRECT", "CUTRACE_REPLAY",    "CUTRACE_RING",  "CUTRACE_SHIM",      "CUTRACE_SOCKET",
-	"CUTRACE_TEST",     "CUTRACE_TRACE",
+	"CUTRACE_AUDIT",  "CUTRACE_BENCH",    "CUTRACE_CHECK",     "CUTRACE_COLLECTOR", "CUTRACE_DRIVER",
+	"CUTRACE_HIP",    "CUTRACE_INTERP",   "CUTRACE_INTERPOSE", "CUTRACE_LOG",       "CUTRACE_REAL",
+	"CUTRACE_RECORD", "CUTRACE_REDIRECT", "CUTRACE_REPLAY",    "CUTRACE_RING",      "CUTRACE_SHIM",
+	"CUTRACE_SOCKET", "CUTRACE_TEST",     "CUTRACE_TRACE",
 };
 
 static bool is_other(const char *name)
@@ -275,6 +276,7 @@ void options_read(void)
 		.device_count = 1,
 		.driver_version = 13000,
 		.va_base = 0x550000000000ull,
+		.va_bytes = 336ull << 30,
 		.visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
 		.eager_loading = loading && !strcmp(loading, "EAGER"),
 	};

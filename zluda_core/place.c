@@ -8,7 +8,7 @@
 
 static bool in_window(uint64_t addr)
 {
-	return addr >= options.va_base && addr - options.va_base < 336ull << 30;
+	return addr >= options.va_base && addr - options.va_base < options.va_bytes;
 }
 
 CUresult place_find(uint64_t ptr, uint64_t bytes, enum place_want want, struct place *out)
