@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device "hip" of zluda_core/device.h: device_amd over hip_backend.
+ */
+#include "zluda_core/device_hip/device_hip.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zluda_core/device_hip/hip_backend.h"
+
+/* CUTRACE_TEST_ROOT: where tests have their /dev. */
+bool hip_driver_there(void)
+{
+	const char *root = getenv("CUTRACE_TEST_ROOT");
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/dev/kfd", root ? root : "");
+	return access(path, F_OK) == 0;
+}
+
+/* "1", "opt=2,1": what else the options are is seen when the device is opened. */
+static bool names_one(const char *options)
+{
+	for (const char *p = options; p && *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n && strspn(p, "0123456789") == n)
+			return true;
+		p += n + (p[n] == ',');
+	}
+	return false;
+}
+
+unsigned hip_gpu_count(const char *options, struct diag *d)
+{
+	int devices = 0;
+
+	if (!hip_library_get(&devices, d))
+		return 0;
+	return names_one(options) ? 1 : (unsigned)devices;
+}
+
+static int open_device(struct device **out, unsigned ordinal, const char *options,
+		       const struct dev_host *host, struct diag *d)
+{
+	return amd_device_open(&hip_backend, out, ordinal, options, host, d);
+}
+
+const struct device_ops device_hip = {
+	AMD_DEVICE_FUNCTIONS("hip", open_device),
+	.window = amd_device_window,
+	.host_alloc = amd_device_host_alloc,
+	.mem_address = amd_device_mem_address,
+	.count = hip_gpu_count,
+};

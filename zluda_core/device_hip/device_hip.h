@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_hip: AMD GPUs through ROCm's HIP runtime, which is loaded when it is asked for. The device of zluda_core/device.h
+ * is device_hip; zluda_core/device_amd/ does all that doesn't depend on how the GPU is reached.
+ */
+#ifndef CUTRACE_DEVICE_HIP_H
+#define CUTRACE_DEVICE_HIP_H
+
+#include "zluda_core/device.h"
+
+/* Whether AMD's kernel driver is there: a look at a file. */
+bool hip_driver_there(void);
+/* GPUs that a program would see with these options: 1 where one is named. 0 with *d filled: HIP can't be used. */
+unsigned hip_gpu_count(const char *options, struct diag *d);
+
+#endif
