@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
+
 #include "tests/amdgpu_emulator/device_memory.h"
+#include "zluda_core/amdgpu_emulator/line_table.h"
 
 static uint8_t *file;
 static size_t file_bytes;
@@ -327,11 +330,79 @@ static void test_mixed(void **unused)
 	amdgpu_object_close(o);
 }
 
+/* ---- the line table */
+
+static const Elf64_Shdr *section(const char *name)
+{
+	const Elf64_Ehdr *h = (const void *)file;
+	const Elf64_Shdr *s = (const void *)(file + h->e_shoff);
+
+	for (unsigned i = 0; i < h->e_shnum; i++)
+		if (!strcmp((const char *)file + s[h->e_shstrndx].sh_offset + s[i].sh_name, name))
+			return &s[i];
+	return NULL;
+}
+
+static void test_source_lines(void **unused)
+{
+	struct amdgpu_object *o;
+	struct diag d = DIAG_INIT;
+	const struct amdgpu_kernel *first, *later;
+	const char *name, *other;
+	unsigned line, after;
+
+	(void)unused;
+	assert_int_equal(amdgpu_object_open(&o, file, file_bytes, &d), 0);
+	first = amdgpu_object_kernel(o, "vadd");
+	later = amdgpu_object_kernel(o, "endless");
+	assert_true(amdgpu_object_source(o, first->entry, &name, &line));
+	assert_non_null(strstr(name, "kernels.cl"));
+	assert_true(amdgpu_object_source(o, later->entry, &other, &after));
+	assert_true(line > 10 && after > line + 100);
+	assert_false(amdgpu_object_source(o, 0, &name, &line));
+	amdgpu_object_close(o);
+}
+
+/* Each damage gives a table, or an error; neither reads beyond the file (a copy of exact size, for sanitizers). */
+static void test_damaged_lines(void **unused)
+{
+	static const char *const names[] = {".debug_line", ".debug_line_str"};
+	uint32_t state = 7, rejected = 0, accepted = 0;
+	uint8_t *copy = malloc(file_bytes);
+
+	(void)unused;
+	for (unsigned round = 0; round < 6000; round++) {
+		const Elf64_Shdr *s = section(names[round % 8 == 0]);
+		struct line_table t;
+		struct diag d = DIAG_INIT;
+		const char *name;
+		unsigned line;
+
+		assert_non_null(s);
+		memcpy(copy, file, file_bytes);
+		for (unsigned n = 0; n <= round % 4; n++) {
+			state = state * 1664525 + 1013904223;
+			uint64_t within = round % 2 && s->sh_size > 160 ? 160 : s->sh_size;
+			copy[s->sh_offset + (state >> 8) % within] = (uint8_t)(state >> 3);
+		}
+		if (line_table_read(&t, copy, file_bytes, &d))
+			rejected++;
+		else
+			accepted++;
+		line_table_find(&t, state, &name, &line);
+		line_table_free(&t);
+	}
+	assert_true(rejected > 100 && accepted > 100);
+	free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads), cmocka_unit_test(test_refuses), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_text),  cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_source_lines), cmocka_unit_test(test_damaged_lines),
+		cmocka_unit_test(test_reads),        cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_damage),       cmocka_unit_test(test_text),
+		cmocka_unit_test(test_mixed),
 	};
 
 	return cmocka_run_group_tests(tests, read_file, free_file);

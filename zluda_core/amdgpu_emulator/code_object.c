@@ -12,7 +12,7 @@
 #define ELFOSABI_HSA      64
 #define MACH_MASK         0xffu
 #define NOTE_METADATA     32 /* NT_AMDGPU_METADATA */
-#define IMAGE_MAX         (1ull << 30)
+#define IMAGE_MAX         (1ull << 28)
 
 /* ELF Code Object, "Relocation Records". */
 enum { R_ABS32_LO = 1, R_ABS32_HI, R_ABS64, R_REL32, R_REL64, R_ABS32, R_RELATIVE64 = 13 };
@@ -265,6 +265,17 @@ static int open_object(struct amdgpu_object *o, const void *bytes, size_t size, 
 	return rc;
 }
 
+/* Instructions lie below this offset. */
+static uint64_t code_end(const struct amdgpu_object *o)
+{
+	uint64_t end = 0;
+
+	for (unsigned i = 0; i < o->ncode; i++)
+		if (o->code[i].offset + o->code[i].size > end)
+			end = o->code[i].offset + o->code[i].size;
+	return end;
+}
+
 int amdgpu_object_open(struct amdgpu_object **out, const void *bytes, size_t size, struct diag *d)
 {
 	struct amdgpu_object *o = calloc(1, sizeof *o);
@@ -275,8 +286,8 @@ int amdgpu_object_open(struct amdgpu_object **out, const void *bytes, size_t siz
 		return diag_set(d, CUTRACE_ENOMEM, "", "no memory for the code object");
 	rc = open_object(o, bytes, size, d);
 	if (!rc) {
-		o->nslots = o->image_bytes / 4;
-		o->insns = calloc(o->nslots, sizeof(struct insn *));
+		o->nslots = code_end(o) / 4;
+		o->insns = calloc(o->nslots + 1, sizeof(struct insn *));
 		if (!o->insns)
 			rc = diag_set(d, CUTRACE_ENOMEM, "", "no memory for the code object");
 	}
