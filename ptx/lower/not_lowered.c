@@ -21,7 +21,7 @@ static const struct {
 	{PTX_OP_MBARRIER_INIT, PTX_OP_MBARRIER_PENDING_COUNT, "barriers in memory"},
 	{PTX_OP_TENSORMAP_CP_FENCEPROXY, PTX_OP_TENSORMAP_CP_FENCEPROXY, "tensor maps"},
 	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
-	{PTX_OP_WMMA_LOAD, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations"},
+	{PTX_OP_WGMMA_MMA_ASYNC, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations of a warpgroup"},
 	{PTX_OP_TCGEN05_ALLOC, PTX_OP_TCGEN05_COMMIT, "tensor cores of the fifth generation"},
 	{PTX_OP_BRKPT, PTX_OP_BRKPT, "breakpoints"},
 	{PTX_OP_SETMAXNREG, PTX_OP_SETMAXNREG, "moving registers between warps"},

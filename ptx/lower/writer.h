@@ -88,6 +88,10 @@ struct ir ir_extend(struct lower *l, struct ir v, enum ptx_type t);
 struct ir ir_shorten(struct lower *l, struct ir v, enum ptx_type t, bool exact);
 bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
 
+/* matrix.c: "m16n8k16", k may be 0; whether `.word` is one of the opcode's parts. */
+bool matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k);
+bool has_word(const struct ptx_inst *i, const char *word);
+
 /* sync.c: the lanes for which it holds report the fault, enum lower_fault_kind, at this instruction and end. */
 void fault_if(struct lower *l, struct ir condition, unsigned kind);
 
@@ -106,6 +110,8 @@ bool lower_async_copy(struct lower *l);
 bool lower_dot_product(struct lower *l);
 bool lower_atomic(struct lower *l);
 bool lower_stack(struct lower *l);
+bool lower_matrix(struct lower *l);
+bool lower_matrix_move(struct lower *l);
 bool lower_sync(struct lower *l);
 bool lower_warp(struct lower *l);
 bool lower_call(struct lower *l);

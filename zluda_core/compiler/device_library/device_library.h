@@ -82,4 +82,26 @@ ct_u128 ct_atomic_cas_128(void *p, ct_u128 expected, ct_u128 value, ct_global ui
 ct_u128 ct_atomic_exch_128(void *p, ct_u128 value, ct_global uint32_t *locks);
 #endif
 
+/* What products of matrices need to know beyond their shape: `how` of matrix.c's functions, which ptx/lower/matrix.c
+ * calls by the names that ptx/lower/matrix_shapes.def gives. */
+enum {
+	CT_MMA_C_F16 = 1, /* else f32 */
+	CT_MMA_D_F16 = 2,
+	CT_MMA_A_SIGNED = 4,
+	CT_MMA_B_SIGNED = 8,
+	CT_MMA_A_E5M2 = 16, /* else e4m3 */
+	CT_MMA_B_E5M2 = 32,
+	CT_MMA_SATFINITE = 64,
+	CT_MMA_AND = 128, /* of single bits, else xor */
+	CT_MMA_A_BY_COLUMNS = 256,
+	CT_MMA_B_BY_ROWS = 512,
+	CT_MMA_SELECTOR = 10, /* shift: sparsity selector */
+};
+#ifdef __AMDGCN__
+typedef uint32_t ct_fragment __attribute__((ext_vector_type(8)));
+typedef double ct_doubles __attribute__((ext_vector_type(4)));
+typedef double ct_doubles8 __attribute__((ext_vector_type(8)));
+uint32_t ct_from_lane(uint32_t v, uint32_t lane); /* of this warp */
+#endif
+
 #endif

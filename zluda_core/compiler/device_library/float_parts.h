@@ -46,11 +46,10 @@ static inline double f64_of(uint64_t bits)
 /* Exact, and subnormals keep their value whatever the mode of f32. */
 static inline double f64_of_f32_bits(uint32_t bits)
 {
-	double tiny = (double)(bits & 0x7fffff) * 0x1p-149;
+	double normal = (double)f32_of(bits), tiny = (double)(bits & 0x7fffff) * 0x1p-149;
 
-	if (bits & 0x7f800000)
-		return (double)f32_of(bits);
-	return bits >> 31 ? -tiny : tiny;
+	tiny = bits >> 31 ? -tiny : tiny;
+	return bits & 0x7f800000 ? normal : tiny;
 }
 
 /* To nearest even, likewise. */
