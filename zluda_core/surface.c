@@ -31,7 +31,7 @@ CUresult surface_describe(struct texture *t)
 
 CUresult cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *resource)
 {
-	struct texture t = {.dev.kind = DEV_SURFACE}, *made;
+	struct texture t = {.dev.kind = DEV_SURFACE};
 	CUresult r = context_enter(&t.ctx);
 
 	if (r)
@@ -40,21 +40,7 @@ CUresult cuSurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC *resourc
 		return CUDA_ERROR_INVALID_VALUE;
 	t.resource = *resource;
 	r = surface_describe(&t);
-	if (!r)
-		r = texture_add(&t, &made);
-	if (!r)
-		*out = made->dev.handle;
-	return r;
-}
-
-static CUresult enter_object(CUsurfObject handle, const void *out, struct texture **t)
-{
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	*t = texture_find(handle, DEV_SURFACE);
-	return *t && out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return r ? r : texture_object(&t, out);
 }
 
 CUresult cuSurfObjectDestroy(CUsurfObject handle)
@@ -64,10 +50,5 @@ CUresult cuSurfObjectDestroy(CUsurfObject handle)
 
 CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUsurfObject handle)
 {
-	struct texture *t;
-	CUresult r = enter_object(handle, out, &t);
-
-	if (!r)
-		*out = t->resource;
-	return r;
+	return texture_resource(handle, DEV_SURFACE, out);
 }

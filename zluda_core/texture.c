@@ -245,7 +245,7 @@ CUresult texture_describe(struct texture *t)
 CUresult cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *resource,
 			   const CUDA_TEXTURE_DESC *desc, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-	struct texture t = {.dev.kind = DEV_TEXTURE}, *made;
+	struct texture t = {.dev.kind = DEV_TEXTURE};
 	CUresult r = context_enter(&t.ctx);
 
 	if (r)
@@ -258,21 +258,7 @@ CUresult cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *resource,
 	if (view)
 		t.view = *view;
 	r = texture_describe(&t);
-	if (!r)
-		r = texture_add(&t, &made);
-	if (!r)
-		*out = made->dev.handle;
-	return r;
-}
-
-static CUresult enter_object(CUtexObject handle, const void *out, struct texture **t)
-{
-	CUresult r = core_check();
-
-	if (r)
-		return r;
-	*t = texture_find(handle, DEV_TEXTURE);
-	return *t && out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return r ? r : texture_object(&t, out);
 }
 
 CUresult cuTexObjectDestroy(CUtexObject handle)
@@ -282,18 +268,13 @@ CUresult cuTexObjectDestroy(CUtexObject handle)
 
 CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *out, CUtexObject handle)
 {
-	struct texture *t;
-	CUresult r = enter_object(handle, out, &t);
-
-	if (!r)
-		*out = t->resource;
-	return r;
+	return texture_resource(handle, DEV_TEXTURE, out);
 }
 
 CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *out, CUtexObject handle)
 {
 	struct texture *t;
-	CUresult r = enter_object(handle, out, &t);
+	CUresult r = texture_enter(handle, DEV_TEXTURE, out, &t);
 
 	if (!r)
 		*out = t->desc;
@@ -304,7 +285,7 @@ CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *out, CUtexObject handle)
 CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *out, CUtexObject handle)
 {
 	struct texture *t;
-	CUresult r = enter_object(handle, out, &t);
+	CUresult r = texture_enter(handle, DEV_TEXTURE, out, &t);
 
 	if (!r && !t->has_view)
 		r = CUDA_ERROR_INVALID_VALUE;

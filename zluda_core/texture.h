@@ -71,6 +71,11 @@ struct texture {
 CUresult texture_add(const struct texture *t, struct texture **out);
 CUresult texture_update(struct texture *t); /* t->dev has changed; waits for the device */
 void texture_remove(struct texture *t);     /* waits, frees t */
+/* A described *t as an object of the program's; its handle. */
+CUresult texture_object(const struct texture *t, unsigned long long *handle);
+/* For a call about an object that answers into `out`: the object, or the call's error. */
+CUresult texture_enter(uint64_t handle, enum dev_texture_kind kind, const void *out, struct texture **t);
+CUresult texture_resource(uint64_t handle, enum dev_texture_kind kind, CUDA_RESOURCE_DESC *out);
 /* An object of the program's. CUDA_ERROR_INVALID_VALUE: there is none. */
 CUresult texture_destroy(uint64_t handle, enum dev_texture_kind kind);
 /* A live object (not a reference) of that kind, or NULL. */

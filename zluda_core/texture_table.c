@@ -135,6 +135,36 @@ void texture_remove(struct texture *t)
 	pthread_mutex_unlock(&lifetime);
 }
 
+CUresult texture_object(const struct texture *t, unsigned long long *handle)
+{
+	struct texture *made;
+	CUresult r = texture_add(t, &made);
+
+	if (!r)
+		*handle = made->dev.handle;
+	return r;
+}
+
+CUresult texture_enter(uint64_t handle, enum dev_texture_kind kind, const void *out, struct texture **t)
+{
+	CUresult r = core_check();
+
+	if (r)
+		return r;
+	*t = texture_find(handle, kind);
+	return *t && out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult texture_resource(uint64_t handle, enum dev_texture_kind kind, CUDA_RESOURCE_DESC *out)
+{
+	struct texture *t;
+	CUresult r = texture_enter(handle, kind, out, &t);
+
+	if (!r)
+		*out = t->resource;
+	return r;
+}
+
 CUresult texture_destroy(uint64_t handle, enum dev_texture_kind kind)
 {
 	CUresult r = core_check();

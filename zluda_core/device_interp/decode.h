@@ -87,8 +87,8 @@ struct exec_set {
 		exec_transcend_##v, exec_half_##v, exec_cvt_##v, exec_mem_##v, exec_mma_##v;
 DECLARE_FAMILY(base)
 DECLARE_FAMILY(v3)
-extern const struct exec_family exec_atomic, exec_warp, exec_control, exec_matrix_move, exec_mbarrier,
-	exec_stack, exec_video, exec_tex, exec_tex_query, exec_tex_surface;
+extern const struct exec_family exec_atomic, exec_copy, exec_warp, exec_control, exec_matrix_move,
+	exec_mbarrier, exec_stack, exec_video, exec_tex, exec_tex_query, exec_tex_surface;
 
 const struct exec_set *exec_choose(bool simd); /* with simd the best this processor has */
 

@@ -9,13 +9,13 @@
 
 #include "zluda_core/device_interp/decode.h"
 
-#define NFAMILIES 19
-#define FAMILIES(v)                                                                                     \
-	{                                                                                               \
-		&exec_int_##v, &exec_bits_##v, &exec_compare_##v, &exec_float_##v, &exec_transcend_##v, \
-			&exec_half_##v, &exec_cvt_##v, &exec_mem_##v, &exec_atomic, &exec_warp,         \
-			&exec_control, &exec_mma_##v, &exec_matrix_move, &exec_mbarrier, &exec_stack,   \
-			&exec_video, &exec_tex, &exec_tex_query, &exec_tex_surface                      \
+#define NFAMILIES 20
+#define FAMILIES(v)                                                                                         \
+	{                                                                                                   \
+		&exec_int_##v, &exec_bits_##v, &exec_compare_##v, &exec_float_##v, &exec_transcend_##v,     \
+			&exec_half_##v, &exec_cvt_##v, &exec_mem_##v, &exec_atomic, &exec_copy, &exec_warp, \
+			&exec_control, &exec_mma_##v, &exec_matrix_move, &exec_mbarrier, &exec_stack,       \
+			&exec_video, &exec_tex, &exec_tex_query, &exec_tex_surface                          \
 	}
 static const struct exec_family *const families[2][NFAMILIES] = {FAMILIES(base), FAMILIES(v3)};
 
