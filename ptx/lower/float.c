@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Floating point, PTX ISA 9.7.3, 9.7.4, 9.7.5. LLVM's operations round to nearest even; without fast-math flags, division
- * and square root are rounded correctly by AMD's back end. Nothing is contracted: what PTX writes as two operations stays
- * two. Other roundings and the fma of bf16 are in the device library.
+ * and square root are rounded correctly by AMD's back end. What PTX writes as two operations stays two, but where it allows
+ * fusing and the options ask for it. Other roundings and the fma of bf16 are in the device library.
  */
 #include "ptx/lower/writer.h"
 
@@ -18,19 +18,19 @@
 	"$r = select i1 $4, $T $q, $T $3"
 /* From $1: 0 when a source is the NaN that copies of tensors put outside of them. */
 #define IS_OOB(v, n) "$" n " = bitcast $T $" v " to $I\n$" n " = icmp eq $I $" n ", $k\n"
-#define OOB(to)                                                                       \
-	IS_OOB("a", "5")                                                              \
-	IS_OOB("b", "6") IS_OOB("c", "7") "$5 = or i1 $5, $6\n$5 = or i1 $5, $7\n" to \
-					  " = select i1 $5, $T 0.0, $T $1"
+#define OOB(to)          \
+	IS_OOB("a", "5") \
+	IS_OOB("b", "6") \
+	IS_OOB("c", "7") "$5 = or i1 $5, $6\n$5 = or i1 $5, $7\n" to " = select i1 $5, $T 0.0, $T $1"
 #define FMA "$1 = call $T @llvm.fma.$t($T $a, $T $b, $T $c)\n"
 #define FMA_BF16                                                                                           \
 	"$2 = call i32 @ct_fma_bf16(float $a, float $b, float $c)\n$3 = shl i32 $2, 16\n$1 = bitcast i32 " \
 	"$3 to float\n"
 
 static const struct rule nearest[] = {
-	{PTX_OP_ADD, FLOATS, 0, 0, "tt", 't', "$r = fadd $T $a, $b"},
-	{PTX_OP_SUB, FLOATS, 0, 0, "tt", 't', "$r = fsub $T $a, $b"},
-	{PTX_OP_MUL, FLOATS, 0, 0, "tt", 't', "$r = fmul $T $a, $b"},
+	{PTX_OP_ADD, FLOATS, 0, 0, "tt", 't', "$r = fadd$f $T $a, $b"},
+	{PTX_OP_SUB, FLOATS, 0, 0, "tt", 't', "$r = fsub$f $T $a, $b"},
+	{PTX_OP_MUL, FLOATS, 0, 0, "tt", 't', "$r = fmul$f $T $a, $b"},
 	{PTX_OP_FMA, FLOATS, 0, PTX_F_RELU | PTX_F_OOB, "ttt", 't',
 	 "$r = call $T @llvm.fma.$t($T $a, $T $b, $T $c)"},
 	{PTX_OP_MAD, F32_64, 0, 0, "ttt", 't', "$r = call $T @llvm.fma.$t($T $a, $T $b, $T $c)"},

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "ptx/analysis.h"
+
 static bool (*const families[])(struct lower *) = {
 	lower_move,        lower_memory,    lower_carry,  lower_integer,     lower_logic,
 	lower_compare,     lower_bit_field, lower_float,  lower_convert,     lower_approximation,
@@ -190,6 +192,23 @@ static void write_header(const struct lower *l, FILE *module)
 			f->index, l->subprogram);
 }
 
+/* The pairs of multiplication and sum of this function that may be fused. */
+static bool find_contractible(struct lower *l)
+{
+	struct ptx_contractions pairs;
+
+	l->contractible = NULL;
+	if (!l->options->contract)
+		return true;
+	l->contractible = calloc(l->f->ninsts + 1, sizeof(*l->contractible));
+	if (!l->contractible || ptx_contractions_find(l->f, &pairs))
+		return lower_refuse(l, "out of memory");
+	for (uint32_t k = 0; k < pairs.n; k++)
+		l->contractible[pairs.at[k].mul] = l->contractible[pairs.at[k].add] = true;
+	ptx_contractions_free(&pairs);
+	return true;
+}
+
 /* The kernel's header says how large the kernarg is, which the bodies decide: they are written first. */
 void lower_function(struct lower *l, FILE *module)
 {
@@ -201,7 +220,7 @@ void lower_function(struct lower *l, FILE *module)
 	l->body = open_memstream(&body, &body_bytes);
 	if (!l->head || !l->body) {
 		lower_refuse(l, "out of memory");
-	} else if (check_function(l)) {
+	} else if (check_function(l) && find_contractible(l)) {
 		l->i = NULL;
 		write_frame(l);
 		for (uint32_t k = 0; k < l->f->nblocks && !l->refused; k++)
@@ -219,4 +238,6 @@ void lower_function(struct lower *l, FILE *module)
 	}
 	free(head);
 	free(body);
+	free(l->contractible);
+	l->contractible = NULL;
 }

@@ -181,10 +181,26 @@ static int lower_built(struct lower *l)
 	return !rc && l->refused ? say_refused(l) : rc;
 }
 
+void lower_options_read(const char *text, struct lower_options *out)
+{
+	static const char key[] = "contract=all";
+	const char *at = text ? strstr(text, key) : NULL;
+
+	*out = (struct lower_options){0};
+	out->contract =
+		at && (at == text || at[-1] == ',') && (!at[sizeof(key) - 1] || at[sizeof(key) - 1] == ',');
+}
+
 int lower_kernel(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
 		 struct lowered *out, struct diag *d)
 {
-	struct lower l = {.m = m, .kernel = kernel, .target = target, .out = out, .d = d};
+	return lower_kernel_as(m, kernel, target, &(struct lower_options){0}, out, d);
+}
+
+int lower_kernel_as(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
+		    const struct lower_options *options, struct lowered *out, struct diag *d)
+{
+	struct lower l = {.m = m, .kernel = kernel, .target = target, .options = options, .out = out, .d = d};
 	int rc = ptx_func_build(m, kernel);
 
 	memset(out, 0, sizeof(*out));

@@ -51,6 +51,14 @@ struct lowered {
 /* 0; CUTRACE_ENOTSUP: *out says what and why, *d also as "file:line"; CUTRACE_ENOMEM; or why the kernel couldn't be built. */
 int lower_kernel(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
 		 struct lowered *out, struct diag *d);
+/* How, where PTX leaves a choice. Zeros: results as the interpreter's. */
+struct lower_options {
+	bool contract; /* products and sums that PTX allows to be fused (ptx/analysis.h) may be: faster, other roundings */
+};
+/* "contract=all,..." as in struct service_request; keys that are somebody else's are left alone. */
+void lower_options_read(const char *text, struct lower_options *out);
+int lower_kernel_as(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
+		    const struct lower_options *options, struct lowered *out, struct diag *d);
 void lowered_free(struct lowered *l);
 
 #endif

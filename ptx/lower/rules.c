@@ -14,6 +14,7 @@
  *	$W  the integer of twice its width
  *	$n $m $w  width, width - 1, twice the width - 1
  *	$o  the rounding, a number (enum ptx_rounding)
+ *	$f  " contract" where the operation may be fused with another, as PTX allows and options ask for, else nothing
  *	$q  the canonical NaN		$k  the small float 0xffff as an integer $I
  *	$x  source b as a shift amount of type $I, at most $m
  *
@@ -78,6 +79,12 @@ static const char *canonical_nan(enum ptx_type t)
 	}
 }
 
+static bool may_be_fused(const struct lower *l)
+{
+	return l->contractible && l->i >= l->f->insts && l->i < l->f->insts + l->f->ninsts &&
+	       l->contractible[l->i - l->f->insts];
+}
+
 /* What a `$` and this letter stand for. */
 static struct ir meaning(struct lower *l, struct expansion *e, char c)
 {
@@ -94,6 +101,7 @@ static struct ir meaning(struct lower *l, struct expansion *e, char c)
 	case 'n': return ir_text("%u", bits);
 	case 'm': return ir_text("%u", bits - 1);
 	case 'w': return ir_text("%u", 2 * bits - 1);
+	case 'f': return ir_text("%s", may_be_fused(l) ? " contract" : "");
 	case 'q': return ir_text("%s", canonical_nan(t));
 	case 'k': return ir_text("%d", t == PTX_F32 ? -65536 : -1);
 	case 'o': return ir_text("%u", l->i->rnd);

@@ -30,8 +30,10 @@ struct lower {
 		FILE *out;
 		char *text;
 		size_t bytes;
-	} declared;   /* functions of the device library that were called */
-	bool flushes; /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
+	} declared; /* functions of the device library that were called */
+	const struct lower_options *options;
+	uint8_t *contractible; /* by instruction of f: it may be fused with another; NULL: none may */
+	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared;
 	bool has_stack_piece; /* f: stack.c */
 	bool refused;

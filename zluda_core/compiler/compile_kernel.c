@@ -99,15 +99,17 @@ int compile_kernel(const struct compile_job *job, struct compile_result *out, st
 	unsigned wanted = (job->want & SERVICE_OPTIMIZED ? COMPILE_OPTIMIZED : 0u) |
 			  (job->want & SERVICE_ASSEMBLY ? COMPILE_ASSEMBLY : 0u);
 	const struct lower_target *target;
+	struct lower_options options;
 	struct ptx_func *f;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
+	lower_options_read(job->options, &options);
 	rc = find(job, &f, &target, d);
 	if (!rc && !ptx_func_build(job->module, f))
 		rc = check_shared(f, target, out, d);
 	if (!rc)
-		rc = lower_kernel(job->module, f, target, &out->lowered, d);
+		rc = lower_kernel_as(job->module, f, target, &options, &out->lowered, d);
 	if (!rc)
 		rc = compiler_run(&out->lowered, job->kernel, target, wanted, &out->compiled, d);
 	if (!rc)
