@@ -25,6 +25,9 @@
 #ifdef CUTRACE_HAVE_COMPILE
 #	include "cli/compile.h"
 #endif
+#ifdef CUTRACE_HAVE_DOCTOR
+#	include "cli/doctor.h"
+#endif
 
 /* Exit status of every sub-command; 125 is what `git bisect run` skips. */
 enum { EXIT_MATCH = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
@@ -61,6 +64,9 @@ static const struct command commands[] = {
 	{"compile", cmd_compile, "FILE [--arch gfxNNNN,...] [-o DIR]",
 	 "the kernels of a PTX file, program or library as code objects of AMD GPUs"},
 	{"cache", cmd_cache, "[info | list | verify | clear]", "what is compiled already, on disk"},
+#endif
+#ifdef CUTRACE_HAVE_DOCTOR
+	{"doctor", cmd_doctor, "[--json]", "what of this machine cutrace can use, what is wrong, what to do"},
 #endif
 	{NULL, NULL, NULL, NULL},
 };

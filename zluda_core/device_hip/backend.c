@@ -53,25 +53,6 @@ static uint32_t attribute(const struct amd_backend *b, enum hip_attribute which,
 	return (uint32_t)value;
 }
 
-/* "gfx90a:sramecc+:xnack-": the features are HIP's business. */
-static int read_target(struct amd_backend *b, struct diag *d)
-{
-	const struct hip_abi *abi = b->lib->abi;
-	char properties[8192] = {0}; /* room for what a newer structure may have at its end */
-	const char *name = properties + abi->target_offset;
-	size_t n;
-	int rc = hip_check(b, b->lib->fn.get_properties(properties, b->device), abi->properties, d);
-
-	if (rc)
-		return rc;
-	n = strcspn(name, ":");
-	if (strncmp(name, "gfx", 3) || n >= sizeof(b->properties.target))
-		return diag_set(d, CUTRACE_ENOTSUP, b->lib->path, "GPU %d: %s gives no name such as gfx1100",
-				b->device, abi->properties);
-	memcpy(b->properties.target, name, n);
-	return 0;
-}
-
 /* From the bus address where HIP knows no UUID: two GPUs of a machine are told apart. */
 static void read_uuid(struct amd_backend *b)
 {
@@ -91,7 +72,7 @@ static int read_properties(struct amd_backend *b, struct diag *d)
 	const struct hip_entries *fn = &b->lib->fn;
 	struct amd_properties *p = &b->properties;
 	size_t bytes = 0;
-	int rc = read_target(b, d);
+	int rc = hip_library_target(b->lib, b->device, p->target, d);
 
 	if (!rc)
 		rc = hip_check(b, fn->hipDeviceTotalMem(&bytes, b->device), "hipDeviceTotalMem", d);

@@ -4,21 +4,9 @@
  */
 #include "zluda_core/device_hip/device_hip.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "zluda_core/device_hip/hip_backend.h"
-
-/* CUTRACE_TEST_ROOT: where tests have their /dev. */
-bool hip_driver_there(void)
-{
-	const char *root = getenv("CUTRACE_TEST_ROOT");
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/dev/kfd", root ? root : "");
-	return access(path, F_OK) == 0;
-}
 
 /* "1", "opt=2,1": what else the options are is seen when the device is opened. */
 static bool names_one(const char *options)

@@ -8,8 +8,6 @@
 
 #include "zluda_core/device.h"
 
-/* Whether AMD's kernel driver is there: a look at a file. */
-bool hip_driver_there(void);
 /* GPUs that a program would see with these options: 1 where one is named. 0 with *d filled: HIP can't be used. */
 unsigned hip_gpu_count(const char *options, struct diag *d);
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Newest first; the unversioned name of a development package last. */
 static const char *const sonames[] = {"libamdhip64.so.10", "libamdhip64.so.8", "libamdhip64.so.7",
@@ -227,4 +228,31 @@ const struct hip_library *hip_library_get(int *devices, struct diag *d)
 	if (d)
 		*d = why;
 	return NULL;
+}
+
+int hip_library_target(const struct hip_library *l, int device, char target[24], struct diag *d)
+{
+	char properties[8192] = {0}; /* room for what a newer structure may have at its end */
+	const char *name = properties + l->abi->target_offset;
+	int error = l->fn.get_properties(properties, device);
+	size_t n = strcspn(name, ":");
+
+	if (error)
+		return hip_failed(error, l->abi->properties, d);
+	if (strncmp(name, "gfx", 3) || n >= 24)
+		return diag_set(d, CUTRACE_ENOTSUP, l->path, "GPU %d: %s gives no name such as gfx1100",
+				device, l->abi->properties);
+	memcpy(target, name, n);
+	target[n] = '\0';
+	return 0;
+}
+
+/* CUTRACE_TEST_ROOT: where tests have their /dev. */
+bool hip_driver_there(void)
+{
+	const char *root = getenv("CUTRACE_TEST_ROOT");
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/dev/kfd", root ? root : "");
+	return access(path, F_OK) == 0;
 }

@@ -7,6 +7,7 @@
 #define CUTRACE_HIP_LIBRARY_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 #include "zluda_core/device_hip/hip_abi.h"
@@ -26,6 +27,11 @@ struct hip_library {
 int hip_library_open(struct hip_library *out, struct diag *d);
 /* The process's one, initialised (hipInit), for ever; *devices: how many GPUs it has. NULL with *d filled. */
 const struct hip_library *hip_library_get(int *devices, struct diag *d);
+
+/* Whether AMD's kernel driver is there: a look at a file. */
+bool hip_driver_there(void);
+/* "gfx90a": what HIP says of a GPU, without features ("gfx90a:sramecc+:xnack-"). */
+int hip_library_target(const struct hip_library *l, int device, char target[24], struct diag *d);
 
 /* ---- hip_error.c ---- */
 

@@ -95,6 +95,8 @@ int hipPeekAtLastError(void)
 EXPORT int hipInit(unsigned flags);
 int hipInit(unsigned flags)
 {
+	if (environment_number("HIP_STAND_IN_CRASH", 0))
+		abort();
 	if (!device_count())
 		return result(E_DEVICE); /* not the error of hipGetDeviceCount */
 	return result(flags ? E_VALUE : E_OK);

@@ -11,7 +11,8 @@
  *   7         HIP 7.1     gfx942    VMM; errors of kernels stay; registered memory as in 6
  *
  * Environment: HIP_STAND_IN_TARGET=gfxNNNN, HIP_STAND_IN_DEVICES=N, HIP_STAND_IN_REFUSE=1 (no requested address is
- * given), HIP_STAND_IN_VERSION=N (what hipRuntimeGetVersion says), HIP_STAND_IN_BYTES=N (memory of a GPU).
+ * given), HIP_STAND_IN_VERSION=N (what hipRuntimeGetVersion says), HIP_STAND_IN_BYTES=N (memory of a GPU),
+ * HIP_STAND_IN_CRASH=1 (hipInit aborts).
  *
  * Memory of the device is not where its address is: a host that reads there faults, as it would with a real GPU.
  */
