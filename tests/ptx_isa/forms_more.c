@@ -2,7 +2,7 @@
  *
  * Spellings that are easily accepted and wrongly done: sinks, sub-qualifiers of spaces, parameters'
  * addresses, cp.async with fewer source bytes, warp operations under divergence, barriers that mix arrive and
- * sync, oob.
+ * sync.
  */
 #include "form.h"
 #include "reference.h"
@@ -311,35 +311,12 @@ static void add_divergent(struct suite *s)
 	f->gref = ref_lock;
 }
 
-/* Out of bounds: an operand that is the special NaN (0xffff of each half) makes the result +0; PTX ISA 5.5.x
- * Tensors. */
-LANE(ref_oob)
-{
-	enum float_format fmt = letter_format(f->outs[0]);
-	struct float_mods m = {.rnd = MPFR_RNDN, .relu = f->k[0]};
-
-	for (unsigned i = 0; i < 3; i++)
-		if (is_nan(fmt, in[i])) {
-			out->kind = WANT_ANY;
-			return;
-		}
-	float_op(OP_FMA, fmt, fmt, &m, in, out);
-}
-
 void forms_more(struct suite *s)
 {
-	struct form *f;
-
 	add_sinks(s);
 	s->forms[0].decl = ".shared .align 16 .b8 cells[1024];";
 	add_spaces(s);
 	add_cp_async(s);
 	add_cp_async_hints(s);
 	add_divergent(s);
-	for (long relu = 0; relu < 2; relu++) {
-		f = form_add(s, "e=eee", ref_oob,
-			     text_of("fma.rn.oob%s.f16 %%0, %%1, %%2, %%3;", relu ? ".relu" : ""),
-			     "fma.rn.oob%s.f16", relu ? ".relu" : "");
-		f->k[0] = relu;
-	}
 }

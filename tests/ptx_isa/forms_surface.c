@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NGEOMETRIES = 5, THREADS = 32, CELL = 16 };
+enum { NGEOMETRIES = 5, NSURFACES = NGEOMETRIES + 9, THREADS = 32, CELL = 16 };
 
 static const struct {
 	const char *name;
@@ -20,8 +20,8 @@ static const struct {
 	{"a1d", 1, 64, 1, 1, 8}, {"a2d", 2, 64, 2, 1, 4},
 };
 
-static struct texture_case cases[NGEOMETRIES + 2];
-static struct dev_texture table[NGEOMETRIES + 2];
+static struct texture_case cases[NSURFACES];
+static struct dev_texture table[NSURFACES];
 static uint64_t used_bytes;
 
 static struct texture_case *add_case(unsigned i, unsigned g, enum dev_texel texel, unsigned channels,
@@ -276,40 +276,62 @@ static void add_query(struct suite *s, unsigned which, const char *query, uint64
 	f->most = 32;
 }
 
-/* sust.p: coordinates in samples; the value is converted to the surface's format. 16-bit unsigned: the low half. */
+/* sust.p: coordinates in samples; each value is converted to the surface's format, here 16 bits unsigned: its low half. The
+ * values of a surface with n channels are the first n of those stored (9.7.11.2). */
 static void ref_formatted(const struct form *f, const uint64_t *in, struct want *out)
 {
-	(void)f;
-	out->bits = (in[0] & 0xffff) | (in[1] & 0xffff) << 16;
+	uint64_t v = 0;
+
+	for (long k = 0; k < f->k[2]; k++)
+		v |= (in[k] & 0xffff) << 16 * k;
+	out->bits = v;
 }
+
+enum { FORMATTED_COLUMNS = 8 };
 
 static void fill_formatted(const struct form *f, unsigned t, uint64_t *in)
 {
-	const struct texture_case *x = f->arg;
+	const struct dev_texture_level *v = &((const struct texture_case *)f->arg)->d.level[0];
+	unsigned height = geometries[f->k[0]].height, column = t % FORMATTED_COLUMNS,
+		 row = t / FORMATTED_COLUMNS;
 
-	in[0] = t * 2654435761u & 0x7fff;
-	in[1] = t * 40503u & 0x7fff;
-	in[2] = t % 16;
-	in[3] = t / 16;
-	in[4] = 0;
-	in[5] = x->d.level[0].base + t / 16 * x->d.level[0].row + t % 16 * 4;
+	for (unsigned k = 0; k < 4; k++)
+		in[k] = (t * 2654435761u >> k) & 0x7fff;
+	if (geometries[f->k[0]].dims == 1) {
+		column = t;
+		row = 0;
+	}
+	in[4] = column;
+	in[5] = row % height;
+	in[6] = row / height;
+	in[7] = v->base + in[6] * v->slice + in[5] * v->row + column * 2 * (uint64_t)f->k[2];
 }
 
-static void add_formatted(struct suite *s)
+static void add_formatted(struct suite *s, unsigned g, unsigned vec, unsigned mode)
 {
-	for (unsigned mode = 0; mode < 3; mode++) {
-		struct form *f =
-			form_add(s, "w=wwwwwd", ref_formatted,
-				 text_of("{ .reg .b64 h; mov.u64 h, %llu; sust.p.2d.v2.b32%s [h, {v3, v4}], "
-					 "{v1, v2}; bar.sync 0;\n"
-					 "\tld.global.u32 %%0, [v6]; }",
-					 (unsigned long long)cases[NGEOMETRIES].d.handle, modes[mode]),
-				 "sust.p.2d.v2.b32%s", modes[mode]);
+	static const char *const loads[] = {"ld.global.u16 %0, [v8];", "ld.global.u32 %0, [v8];",
+					    "ld.global.u64 %0, [v8];"};
+	unsigned n = 1u << vec, which = NGEOMETRIES + 3 * g + vec;
+	char *name = text_of("sust.p.%s%s.b32%s", geometries[g].name, vectors[vec], modes[mode]);
+	struct form *f =
+		form_add(s,
+			 vec == 0   ? "h=wwwwwwwd"
+			 : vec == 1 ? "w=wwwwwwwd"
+				    : "d=wwwwwwwd",
+			 ref_formatted,
+			 text_of("{ .reg .b64 h; mov.u64 h, %llu; %s [h, %s], %s; bar.sync 0;\n\t%s }",
+				 (unsigned long long)cases[which].d.handle, name, coordinates(g, 5),
+				 n == 1   ? "v1"
+				 : n == 2 ? "{v1, v2}"
+					  : "{v1, v2, v3, v4}",
+				 loads[vec]),
+			 "%s", name);
 
-		f->arg = &cases[NGEOMETRIES];
-		f->fill = fill_formatted;
-		f->ntuples = THREADS;
-	}
+	f->arg = &cases[which];
+	f->fill = fill_formatted;
+	f->ntuples = THREADS;
+	f->k[0] = (long)g;
+	f->k[2] = (long)n;
 }
 
 void forms_surface(struct suite *s)
@@ -322,7 +344,9 @@ void forms_surface(struct suite *s)
 	used_bytes = 0;
 	for (unsigned g = 0; g < NGEOMETRIES; g++)
 		add_case(g, g, DEV_TEXEL_U8, 1, 1);
-	add_case(NGEOMETRIES, 1, DEV_TEXEL_U16, 2, 4);
+	for (unsigned g = 0; g < 3; g++)
+		for (unsigned vec = 0; vec < 3; vec++)
+			add_case(NGEOMETRIES + 3 * g + vec, g, DEV_TEXEL_U16, 1u << vec, 2u << vec);
 	for (unsigned g = 0; g < NGEOMETRIES; g++)
 		for (unsigned op = 0; op < 5; op++)
 			for (unsigned vec = 0; vec < 3; vec++)
@@ -332,11 +356,14 @@ void forms_surface(struct suite *s)
 						add_store(s, g, store_ops[op], vec, sizes[b], mode);
 					}
 	add_reductions(s);
-	add_formatted(s);
+	for (unsigned g = 0; g < 3; g++)
+		for (unsigned vec = 0; vec < 3; vec++)
+			for (unsigned mode = 0; mode < 3; mode++)
+				add_formatted(s, g, vec, mode);
 	add_query(s, 1, "width", 64);
 	add_query(s, 1, "height", 8);
 	add_query(s, 2, "depth", 2);
 	add_query(s, 4, "array_size", 4);
 	s->textures = table;
-	s->ntextures = NGEOMETRIES + 1;
+	s->ntextures = NSURFACES;
 }
