@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Direct calls, PTX ISA 9.7.12.4. Parameters and results are blocks in the caller's private memory, laid out as the
- * callee declares them; all functions are inlined, and LLVM then takes the blocks apart.
+ * Calls, PTX ISA 9.7.12.5. Parameters and results are blocks in the caller's private memory, laid out as the callee
+ * declares them. Functions are inlined, and LLVM then takes the blocks apart, but for those that call themselves or that
+ * are called by address.
  */
-#include "ptx/lower/writer.h"
+#include "ptx/lower/call_graph.h"
+#include "ptx/lower/dispatch.h"
 
 static void copy_bytes(struct lower *l, const char *to, const char *from, uint32_t bytes)
 {
@@ -64,11 +66,17 @@ static bool arguments_match(const struct ptx_func *f, uint32_t n)
 	return n == f->nparams || (n + 1 == f->nparams && ptx_has_open_param(f->params, f->nparams));
 }
 
+/* Operand of an indirect call that is the function's address. */
+static unsigned first_argument(const struct ptx_inst *i)
+{
+	return i->target == PTX_NONE;
+}
+
 static uint32_t open_bytes(const struct lower *l, const struct ptx_func *f, const struct ptx_inst *i)
 {
-	if (!ptx_has_open_param(f->params, f->nparams) || i->nsrc < f->nparams)
+	if (!ptx_has_open_param(f->params, f->nparams) || i->nsrc < f->nparams + first_argument(i))
 		return 0;
-	return (uint32_t)l->m->symbols[i->src[f->nparams - 1].index]->size;
+	return (uint32_t)l->m->symbols[i->src[first_argument(i) + f->nparams - 1].index]->size;
 }
 
 /* A block in the frame; at least a byte, so that it has an address. */
@@ -80,6 +88,87 @@ static unsigned new_block(struct lower *l, uint32_t bytes)
 	return n;
 }
 
+static bool parameters_fit(const struct ptx_func *f, const struct ptx_inst *i)
+{
+	unsigned first = first_argument(i);
+
+	return !f->is_entry && arguments_match(f, i->nsrc - first) && i->ndst == f->nrets &&
+	       registers_fit(f->params, i->nsrc - first, i->src + first) &&
+	       registers_fit(f->rets, f->nrets, i->dst);
+}
+
+uint32_t call_param_bytes(const struct lower *l, const struct ptx_func *f)
+{
+	uint32_t most = 0;
+
+	if (!ptx_has_open_param(f->params, f->nparams))
+		return f->param_bytes;
+	for (uint32_t k = 0; k < l->norder; k++) {
+		const struct ptx_func *from = l->m->funcs[l->order[k]];
+		for (uint32_t n = 0; n < from->ninsts; n++) {
+			const struct ptx_inst *i = &from->insts[n];
+			if (call_may_reach(l, from, i, f->index) && parameters_fit(f, i) &&
+			    open_bytes(l, f, i) > most)
+				most = open_bytes(l, f, i);
+		}
+	}
+	return f->param_bytes + most;
+}
+
+static void call_now(struct lower *l, const struct ptx_func *f, unsigned params, unsigned results)
+{
+	end_lane_if(
+		l,
+		ir_op(l,
+		      "call i1 @f%u(ptr addrspace(5) %%block%u, ptr addrspace(5) %%block%u, ptr addrspace(4) "
+		      "%%kernarg)",
+		      f->index, params, results));
+}
+
+static void call_function(struct lower *l, const struct ptx_func *f)
+{
+	const struct ptx_inst *i = l->i;
+	unsigned first = first_argument(i), params, results = new_block(l, f->ret_bytes);
+
+	params = new_block(l, l->facts[f->index].merged ? call_param_bytes(l, f)
+							: f->param_bytes + open_bytes(l, f, i));
+	for (uint32_t k = 0; k + first < i->nsrc; k++)
+		pass_argument(l, &i->src[k + first], &f->params[k], params);
+	if (l->facts[f->index].merged) {
+		dispatch_call(l, f, params);
+		dispatch_called(l, f, results);
+	} else {
+		call_now(l, f, params, results);
+	}
+	for (uint32_t k = 0; k < f->nrets; k++)
+		take_result(l, &i->dst[k], &f->rets[k], results);
+}
+
+/* By comparison with the addresses of all functions that it may be; another one is a fault. */
+static bool call_indirect(struct lower *l)
+{
+	struct ir address = read_bits(l, &l->i->src[0], 64);
+	unsigned end = l->next++;
+
+	for (uint32_t k = 0; k < l->norder && !l->refused; k++) {
+		const struct ptx_func *f = l->m->funcs[l->order[k]];
+		if (!call_may_reach(l, l->f, l->i, f->index) || !parameters_fit(f, l->i))
+			continue;
+		unsigned then = l->next++, other = l->next++;
+		struct ir is = ir_op(l, "icmp eq i64 %s, %llu", address.s,
+				     (unsigned long long)LOWER_FUNCTION_ADDRESS(f->index));
+		ir_line(l, "br i1 %s, label %%l%u, label %%l%u", is.s, then, other);
+		ir_label(l, then);
+		call_function(l, f);
+		ir_line(l, "br label %%l%u", end);
+		ir_label(l, other);
+	}
+	fault_if(l, ir_text("true"), LOWER_FAULT_CALL);
+	ir_line(l, "br label %%l%u", end);
+	ir_label(l, end);
+	return true;
+}
+
 bool lower_call(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
@@ -87,22 +176,12 @@ bool lower_call(struct lower *l)
 	if (i->op != PTX_OP_CALL)
 		return false;
 	if (i->target == PTX_NONE)
-		return lower_refuse(l, "an indirect call");
+		return call_indirect(l);
 	const struct ptx_func *f = l->m->funcs[i->target];
 	if (f->is_decl)
 		return lower_refuse(l, "a call of %s, which has no body here", f->name);
-	if (f->is_entry || !arguments_match(f, i->nsrc) || i->ndst != f->nrets ||
-	    !registers_fit(f->params, i->nsrc, i->src) || !registers_fit(f->rets, f->nrets, i->dst))
+	if (!parameters_fit(f, i))
 		return lower_refuse(l, "a call of %s with parameters of this kind", f->name);
-	unsigned params = new_block(l, f->param_bytes + open_bytes(l, f, i)),
-		 results = new_block(l, f->ret_bytes);
-	for (uint32_t k = 0; k < i->nsrc; k++)
-		pass_argument(l, &i->src[k], &f->params[k], params);
-	ir_line(l,
-		"call void @f%u(ptr addrspace(5) %%block%u, ptr addrspace(5) %%block%u, ptr addrspace(4) "
-		"%%kernarg)",
-		f->index, params, results);
-	for (uint32_t k = 0; k < f->nrets; k++)
-		take_result(l, &i->dst[k], &f->rets[k], results);
+	call_function(l, f);
 	return true;
 }

@@ -3,7 +3,9 @@
  * The module around a kernel: what it calls, shared memory, attributes, lines. Functions come before the kernel, whose
  * kernarg lists the variables that all of them name.
  */
-#include "ptx/lower/writer.h"
+#include "ptx/lower/barrier.h"
+#include "ptx/lower/call_graph.h"
+#include "ptx/lower/convergence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,38 +19,11 @@ static const char layout[] = "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:3
 
 enum { METADATA_FIRST_FUNCTION = 10 };
 
-enum visit { UNSEEN, ON_THE_WAY, DONE };
-
-struct callees {
-	uint32_t n, *order; /* callees before callers */
-	uint8_t *visit;     /* by function: enum visit */
-};
-
-/* Depth first. A function that is met on the way to itself is recursive. */
-static bool collect(struct lower *l, struct callees *c, struct ptx_func *f, unsigned depth)
-{
-	if (c->visit[f->index] == DONE)
-		return true;
-	l->i = NULL;
-	if (c->visit[f->index] == ON_THE_WAY || depth > 1000)
-		return lower_refuse(l, "%s is recursive", f->name);
-	c->visit[f->index] = ON_THE_WAY;
-	for (uint32_t k = 0; k < f->ninsts; k++) {
-		const struct ptx_inst *i = &f->insts[k];
-		if (i->op == PTX_OP_CALL && i->target != PTX_NONE && !l->m->funcs[i->target]->is_decl &&
-		    !collect(l, c, l->m->funcs[i->target], depth + 1))
-			return false;
-	}
-	c->visit[f->index] = DONE;
-	c->order[c->n++] = f->index;
-	return true;
-}
-
 static void write_shared(const struct lower *l, FILE *out)
 {
 	if (l->uses_static_shared)
 		fprintf(out, "@shared.static = internal addrspace(3) global [%llu x i8] poison, align 128\n",
-			(unsigned long long)(l->kernel->shared_bytes ? l->kernel->shared_bytes : 1));
+			(unsigned long long)(barrier_shared_bytes(l) ? barrier_shared_bytes(l) : 1));
 	if (l->uses_dynamic_shared)
 		fprintf(out, "@shared.dynamic = external addrspace(3) global [0 x i8], align 16\n");
 }
@@ -83,8 +58,11 @@ static void write_attributes(const struct lower *l, FILE *out)
 		"\"uniform-work-group-size\"=\"true\" "
 		"\"denormal-fp-math-f32\"=\"%s\" \"denormal-fp-math\"=\"ieee,ieee\" }\n"
 		"attributes #1 = { nounwind alwaysinline \"denormal-fp-math-f32\"=\"%s\" "
+		"\"denormal-fp-math\"=\"ieee,ieee\" }\n"
+		"attributes #2 = { nounwind noinline \"amdgpu-flat-work-group-size\"=\"1,%u\" "
+		"\"uniform-work-group-size\"=\"true\" \"denormal-fp-math-f32\"=\"%s\" "
 		"\"denormal-fp-math\"=\"ieee,ieee\" }\n",
-		block_limit(l->kernel), f32, f32);
+		block_limit(l->kernel), f32, f32, block_limit(l->kernel), f32);
 }
 
 /* Names of files are the user's; a quote or backslash would end the string. */
@@ -97,7 +75,7 @@ static void write_quoted(const char *s, FILE *out)
 			fputc(*s, out);
 }
 
-static void write_metadata(const struct lower *l, const struct callees *c, FILE *out)
+static void write_metadata(const struct lower *l, FILE *out)
 {
 	fprintf(out,
 		"\n!0 = !{}\n!llvm.dbg.cu = !{!1}\n!llvm.module.flags = !{!3, !4}\n"
@@ -110,25 +88,27 @@ static void write_metadata(const struct lower *l, const struct callees *c, FILE 
 		l->target->code_object * 100);
 	write_quoted(l->m->name ? l->m->name : "module.ptx", out);
 	fprintf(out, "\", directory: \".\")\n");
-	for (uint32_t k = 0; k < c->n; k++)
+	for (uint32_t k = 0; k < l->norder; k++)
 		fprintf(out,
 			"!%u = distinct !DISubprogram(name: \"%s\", scope: !2, file: !2, line: %u, type: !5, "
 			"unit: !1, "
 			"spFlags: DISPFlagDefinition | DISPFlagOptimized)\n",
-			METADATA_FIRST_FUNCTION + k, l->m->funcs[c->order[k]]->name,
-			l->m->funcs[c->order[k]]->line);
+			METADATA_FIRST_FUNCTION + k, l->m->funcs[l->order[k]]->name,
+			l->m->funcs[l->order[k]]->line);
 }
 
-static void write_functions(struct lower *l, const struct callees *c, FILE *out)
+/* The kernel is the last. */
+static void write_functions(struct lower *l, FILE *out)
 {
-	for (uint32_t k = 0; k < c->n && !l->refused; k++) {
-		l->f = l->m->funcs[c->order[k]];
+	for (uint32_t k = l->norder; k-- > 0 && !l->refused;) {
+		l->f = l->m->funcs[l->order[k]];
 		l->subprogram = METADATA_FIRST_FUNCTION + k;
-		lower_function(l, out);
+		if (l->f->is_entry || !l->facts[l->f->index].merged)
+			lower_function(l, out);
 	}
 }
 
-static int write_module(struct lower *l, const struct callees *c)
+static int write_module(struct lower *l)
 {
 	char *code = NULL;
 	size_t bytes = 0;
@@ -137,14 +117,14 @@ static int write_module(struct lower *l, const struct callees *c)
 	bool failed = !out;
 
 	if (out) {
-		write_functions(l, c, functions);
+		write_functions(l, functions);
 		fflush(functions);
 		fprintf(out, "target datalayout = \"%s\"\ntarget triple = \"amdgcn-amd-amdhsa\"\n\n", layout);
 		write_shared(l, out);
 		fprintf(out, "\n%s", code);
 		write_declarations(l, out);
 		write_attributes(l, out);
-		write_metadata(l, c, out);
+		write_metadata(l, out);
 		failed = ferror(functions) || ferror(out);
 		failed |= fclose(out) != 0;
 	}
@@ -164,20 +144,25 @@ static int say_refused(struct lower *l)
 	return CUTRACE_ENOTSUP;
 }
 
+/* Which functions there are, and whether their control flow stays as it is. */
+static bool prepare(struct lower *l)
+{
+	bool apart;
+
+	l->i = NULL;
+	if (!call_graph_find(l) || !convergence_find(l, &apart))
+		return false;
+	for (uint32_t k = 0; apart && k < l->norder; k++)
+		l->facts[l->order[k]].merged = l->facts[l->order[k]].waits;
+	barrier_find_counted(l, apart);
+	return check_kernel(l);
+}
+
 static int lower_built(struct lower *l)
 {
-	struct callees c = {.order = calloc(l->m->nfuncs, sizeof(*c.order)),
-			    .visit = calloc(l->m->nfuncs, 1)};
-	int rc;
+	int rc = prepare(l) ? write_module(l) : 0;
 
-	if (!c.order || !c.visit)
-		rc = diag_set(l->d, CUTRACE_ENOMEM, l->kernel->name, "out of memory");
-	else if (check_kernel(l) && collect(l, &c, l->kernel, 0))
-		rc = write_module(l, &c);
-	else
-		rc = 0;
-	free(c.order);
-	free(c.visit);
+	call_graph_free(l);
 	return !rc && l->refused ? say_refused(l) : rc;
 }
 

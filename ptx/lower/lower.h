@@ -15,9 +15,10 @@
  *   follows.
  * - A CUDA warp is 32 adjacent lanes: a wave, or half of one on targets with wave64. The lanes of a wave are adjacent
  *   threads of the block in the order x, y, z, as the hardware dispatches them.
- * - Lanes that diverge meet again at the branch's post-dominator; those that do not meet a *.sync instruction together
- *   with the others don't wait for them. Waiting for another lane of the same warp is not possible (spin locks within
- *   a warp are refused where they can be recognised).
+ * - Lanes may wait for each other as PTX since sm_70 allows. Where that can't happen, provably, control flow is left as
+ *   PTX has it, and lanes that diverge meet again at the branch's post-dominator; else the kernel is one loop over a
+ *   program counter that each lane has (dispatch.h).
+ * - The value of a pointer to a function is LOWER_FUNCTION_ADDRESS (runtime.h), also in variables.
  *
  * Depends on ptx/ir.h, ptx/analysis.h and base/.
  */

@@ -10,21 +10,15 @@ static const struct {
 } reasons[] = {
 	{PTX_OP_ST_ASYNC, PTX_OP_ST_BULK, "asynchronous stores"},
 	{PTX_OP_MULTIMEM_LD_REDUCE, PTX_OP_MULTIMEM_CP_REDUCE_ASYNC_BULK, "multicast memory"},
-	{PTX_OP_CP_ASYNC_BULK, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE, "asynchronous copies"},
+	{PTX_OP_CP_ASYNC_BULK, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE - 1, "asynchronous copies"},
 	{PTX_OP_TENSORMAP_REPLACE, PTX_OP_TENSORMAP_REPLACE, "tensor maps"},
 	{PTX_OP_TEX, PTX_OP_SUQ, "textures and surfaces"},
-	{PTX_OP_BARRIER_CLUSTER_ARRIVE, PTX_OP_BARRIER_CLUSTER_WAIT, "clusters"},
-	{PTX_OP_MEMBAR_PROXY, PTX_OP_MEMBAR_PROXY, "memory proxies"},
-	{PTX_OP_FENCE_PROXY, PTX_OP_FENCE_PROXY, "memory proxies"},
 	{PTX_OP_RED_ASYNC, PTX_OP_RED_ASYNC, "asynchronous reductions"},
-	{PTX_OP_GRIDDEPCONTROL, PTX_OP_GRIDDEPCONTROL, "dependent launches"},
-	{PTX_OP_MBARRIER_INIT, PTX_OP_MBARRIER_PENDING_COUNT, "barriers in memory"},
 	{PTX_OP_TENSORMAP_CP_FENCEPROXY, PTX_OP_TENSORMAP_CP_FENCEPROXY, "tensor maps"},
 	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
 	{PTX_OP_WGMMA_MMA_ASYNC, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations of a warpgroup"},
 	{PTX_OP_TCGEN05_ALLOC, PTX_OP_TCGEN05_COMMIT, "tensor cores of the fifth generation"},
 	{PTX_OP_BRKPT, PTX_OP_BRKPT, "breakpoints"},
-	{PTX_OP_SETMAXNREG, PTX_OP_SETMAXNREG, "moving registers between warps"},
 };
 
 const char *not_lowered_reason(const struct ptx_inst *i)

@@ -3,7 +3,7 @@
  * Operands. Each register slot is an alloca, which LLVM's mem2reg turns back into SSA; all hold plain bits, because
  * PTX reinterprets registers freely.
  */
-#include "ptx/lower/writer.h"
+#include "ptx/lower/dispatch.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static struct ir read_value(struct lower *l, const struct ptx_operand *o, unsign
 	if (!o->index || !slot)
 		return ir_text("0");
 	unsigned have = l->f->slots[slot].bits;
-	struct ir v = ir_op(l, "load i%u, ptr addrspace(5) %%slot%u", have, slot);
+	struct ir v = ir_op(l, "load i%u, ptr addrspace(5) %%%sslot%u", have, l->prefix, slot);
 	v = ir_resize(l, v, have, bits, false);
 	return o->negate ? ir_op(l, "xor i%u %s, 1", bits, v.s) : v;
 }
@@ -65,6 +65,10 @@ static struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset
 		*as = AS_PRIVATE;
 		if (s->owner == PTX_NONE)
 			lower_refuse(l, "%s is local memory at module scope", s->name);
+		else if (dispatch_has_locals_on_stack(l)) {
+			at = dispatch_local(l, symbol);
+			return ir_op(l, "getelementptr i8, ptr addrspace(5) %s, i32 %d", at.s, (int)offset);
+		}
 		return ir_op(l, "getelementptr i8, ptr addrspace(5) %%sym%u, i32 %d", symbol, (int)offset);
 	case PTX_SPACE_GLOBAL:
 	case PTX_SPACE_CONST:
@@ -86,8 +90,8 @@ static struct ir param_pointer(struct lower *l, const struct ptx_operand *o, uns
 	*as = l->f->is_entry ? AS_CONSTANT : AS_PRIVATE;
 	if (l->f->is_entry)
 		return ir_op(l, "getelementptr i8, ptr addrspace(4) %%kernarg, i64 %lld", (long long)o->imm);
-	return ir_op(l, "getelementptr i8, ptr addrspace(5) %%%s, i32 %d", o->index ? "results" : "params",
-		     (int)o->imm);
+	return ir_op(l, "getelementptr i8, ptr addrspace(5) %%%s%s, i32 %d", l->prefix,
+		     o->index ? "results" : "params", (int)o->imm);
 }
 
 static bool is_narrow(unsigned as)
@@ -114,7 +118,8 @@ struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits)
 	case PTX_OPND_SREG: return read_sreg(l, o->index, bits);
 	case PTX_OPND_SYMBOL: p = symbol_pointer(l, o->index, (int64_t)o->imm, &as); break;
 	case PTX_OPND_PARAM: p = param_pointer(l, o, &as); break;
-	default: lower_refuse(l, "the address of a function"); return ir_text("0");
+	case PTX_OPND_FUNC: return ir_int(LOWER_FUNCTION_ADDRESS(o->index), bits);
+	default: lower_refuse(l, "an operand of this kind"); return ir_text("0");
 	}
 	return pointer_bits(l, p, as, bits);
 }
@@ -137,7 +142,7 @@ void write_bits(struct lower *l, const struct ptx_operand *o, struct ir v, unsig
 	unsigned have = l->f->slots[slot].bits;
 
 	v = ir_resize(l, v, bits, have, is_signed);
-	ir_line(l, "store i%u %s, ptr addrspace(5) %%slot%u", have, v.s, slot);
+	ir_line(l, "store i%u %s, ptr addrspace(5) %%%sslot%u", have, v.s, l->prefix, slot);
 }
 
 void write_typed(struct lower *l, const struct ptx_operand *o, struct ir v, enum ptx_type t)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fences and barriers, PTX ISA 9.7.13.1 to .4. Whether a barrier may be an s_barrier is for checks.c to say.
+ * Fences, PTX ISA 9.7.13.4, and what else a thread does with time. One that restricts itself to some memory orders all
+ * of it here.
  */
 #include "ptx/lower/writer.h"
-
-#include <string.h>
 
 static bool lower_fence(struct lower *l)
 {
@@ -18,34 +17,8 @@ static bool lower_fence(struct lower *l)
 		ir_line(l, "fence %sseq_cst", ir_scope(i->scope));
 		return true;
 	}
-	if (strstr(i->mods, "mbarrier_init") || strstr(i->mods, "restrict") || !i->sem || i->sem > PTX_SC ||
-	    !orders[i->sem])
-		return lower_refuse(l, "this kind of fence");
-	ir_line(l, "fence %s%s", ir_scope(i->scope), orders[i->sem]);
-	return true;
-}
-
-/* Memory of the block is ordered by it (9.7.13.1). */
-static bool lower_barrier(struct lower *l)
-{
-	const struct ptx_inst *i = l->i;
-
-	if (i->sub != PTX_SUB_SYNC || i->ndst)
-		return lower_refuse(l, "a barrier that reduces or only arrives");
-	if (i->nsrc > 1)
-		return lower_refuse(l, "a barrier for some of the block's threads");
-	if (i->nsrc && i->src[0].kind != PTX_OPND_IMM)
-		return lower_refuse(l, "a barrier with a number that isn't constant");
-	ir_line(l, "fence syncscope(\"workgroup\") release");
-	ir_line(l, "call void @llvm.amdgcn.s.barrier()");
-	ir_line(l, "fence syncscope(\"workgroup\") acquire");
-	return true;
-}
-
-static bool lower_warp_barrier(struct lower *l)
-{
-	ir_line(l, "fence syncscope(\"wavefront\") acq_rel");
-	ir_line(l, "call void @llvm.amdgcn.wave.barrier()");
+	const char *order = i->sem && i->sem <= PTX_SC ? orders[i->sem] : NULL;
+	ir_line(l, "fence %s%s", ir_scope(i->scope), order ? order : "acq_rel");
 	return true;
 }
 
@@ -66,9 +39,10 @@ bool lower_sync(struct lower *l)
 	switch (l->i->op) {
 	case PTX_OP_MEMBAR:
 	case PTX_OP_FENCE: return lower_fence(l);
-	case PTX_OP_BAR:
-	case PTX_OP_BARRIER: return lower_barrier(l);
-	case PTX_OP_BAR_WARP_SYNC: return lower_warp_barrier(l);
+	case PTX_OP_MEMBAR_PROXY:
+	case PTX_OP_FENCE_PROXY: ir_line(l, "fence seq_cst"); return true; /* memory has one proxy */
+	case PTX_OP_GRIDDEPCONTROL:                                        /* launches don't overlap */
+	case PTX_OP_SETMAXNREG: return true;                               /* a hint to the register file */
 	case PTX_OP_NANOSLEEP: ir_line(l, "call void @llvm.amdgcn.s.sleep(i32 1)"); return true;
 	case PTX_OP_PMEVENT: return true; /* nobody counts */
 	case PTX_OP_TRAP: ir_line(l, "call void @llvm.trap()"); return true;

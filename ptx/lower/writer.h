@@ -16,6 +16,19 @@ struct ir {
 	char s[64];
 };
 
+/* What is known of a function, by its index in the module. */
+struct function_facts {
+	bool reached;   /* by the kernel */
+	bool addressed; /* its address is taken */
+	bool recursive;
+	bool spins;     /* a loop in it waits for memory */
+	bool waits;     /* lanes may wait for others in it, or in what it calls */
+	bool merged;    /* written into the kernel's body: see dispatch.h */
+	uint32_t enter; /* merged: the state where it begins, once it was called */
+};
+
+struct dispatch;
+
 struct lower {
 	struct ptx_module *m;
 	struct ptx_func *kernel, *f; /* f: the one being written */
@@ -31,6 +44,11 @@ struct lower {
 		char *text;
 		size_t bytes;
 	} declared; /* functions of the device library that were called */
+	struct function_facts *facts;
+	uint32_t *order, norder; /* functions reached, the kernel first */
+	char prefix[16];         /* of the names of f's registers and blocks, where functions share a body */
+	struct dispatch *dispatch; /* NULL: control flow is as PTX has it */
+	uint32_t counted;          /* bits of the barriers whose arrivals are counted in LDS; see barrier.c */
 	const struct lower_options *options;
 	uint8_t *contractible; /* by instruction of f: it may be fused with another; NULL: none may */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
@@ -115,13 +133,23 @@ bool lower_stack(struct lower *l);
 bool lower_matrix(struct lower *l);
 bool lower_matrix_move(struct lower *l);
 bool lower_sync(struct lower *l);
+bool lower_barrier(struct lower *l);
+bool lower_mbarrier(struct lower *l);
 bool lower_warp(struct lower *l);
 bool lower_call(struct lower *l);
+/* mbarrier.c: mbarrier.complete_tx of so many bytes. */
+bool lower_complete_tx(struct lower *l, const struct ptx_operand *mbarrier, unsigned bytes);
 const char *not_lowered_reason(const struct ptx_inst *i); /* not_lowered.c */
-/* checks.c: what has to hold for the kernel as a whole. */
-bool check_kernel(struct lower *l);
-bool check_function(struct lower *l);
+bool check_kernel(struct lower *l); /* checks.c: what has to hold for the kernel as a whole */
 /* function.c */
+struct ir guard_of(struct lower *l); /* the instruction's guard, an i1 */
+/* The label of block n, as a branch names it. */
+struct ir block_label(struct lower *l, uint32_t n);
+/* The lane ends here, also in a function that is called; what is written next is not reached. */
+void end_lane(struct lower *l);
+void end_lane_if(struct lower *l, struct ir condition);
+void write_frame(struct lower *l); /* f's registers and variables, zero and parameters */
+void write_blocks(struct lower *l);
 void lower_function(struct lower *l, FILE *module);
 
 #define BIT(t) (1ull << PTX_##t)

@@ -104,4 +104,15 @@ typedef double ct_doubles8 __attribute__((ext_vector_type(8)));
 uint32_t ct_from_lane(uint32_t v, uint32_t lane); /* of this warp */
 #endif
 
+/* barrier.c: `add` threads arrive at a barrier, of whom `hits` count in its reduction; the round that they arrived in.
+ * `expected` threads complete it, or if 0 all `threads` of the block. Whether that round is over; its reduction. */
+uint32_t ct_barrier_arrive(ct_shared uint64_t *barrier, const ct_shared uint32_t *ended, uint32_t add,
+			   uint32_t hits, uint32_t expected, uint32_t threads);
+uint32_t ct_barrier_poll(ct_shared uint64_t *barrier, const ct_shared uint32_t *ended, uint32_t round,
+			 uint32_t expected, uint32_t threads);
+uint32_t ct_barrier_hits(const ct_shared uint64_t *barrier, uint32_t round);
+
+/* redux.c: the lesser or with `max` the greater of two f32, as bits; NaN is left out, or wins. */
+uint32_t ct_redux_f32(uint32_t x, uint32_t y, uint32_t max, uint32_t nan_wins);
+
 #endif
