@@ -26,7 +26,9 @@ enum kind { U32, U64, F32, F64, H16, MASK, S32, S64, SCC };
 /* One lane of one wave: its inputs and those of the wave's others. */
 struct lane {
 	const uint32_t *in, *wave;
-	uint32_t l;
+	uint32_t l, high; /* high: what a 16-bit result keeps of OLD, or 0 */
+	uint32_t nan16;   /* the NaN that the target gave, of a 16-bit result in an SGPR */
+	uint64_t exec;    /* all lanes of the wave */
 };
 
 static uint32_t reversed(uint32_t v)
@@ -134,6 +136,91 @@ static int32_t mixed_dot(uint32_t a, uint32_t b)
 	for (int i = 0; i < 32; i += 8)
 		r += (int8_t)(a >> i) * (int32_t)(b >> i & 255);
 	return r;
+}
+
+static uint32_t permuted(uint32_t a, uint32_t b, uint32_t select)
+{
+	uint64_t both = (uint64_t)a << 32 | b;
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i += 8) {
+		uint32_t s = select >> i & 255, byte;
+		if (s >= 13)
+			byte = 255;
+		else if (s == 12)
+			byte = 0;
+		else if (s >= 8)
+			byte = both >> (16 * (s - 8) + 15) & 1 ? 255 : 0;
+		else
+			byte = both >> 8 * s & 255;
+		r |= byte << i;
+	}
+	return r;
+}
+
+static uint32_t byte_distance(uint32_t a, uint32_t b, bool masked)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i += 8)
+		if (!masked || (b >> i & 255))
+			r += (uint32_t)abs((int)(a >> i & 255) - (int)(b >> i & 255));
+	return r;
+}
+
+static uint32_t bytes_lerp(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i += 8)
+		r |= ((a >> i & 255) + (b >> i & 255) + (c >> i & 1)) / 2 << i;
+	return r;
+}
+
+static uint32_t nibbles_dot(uint32_t a, uint32_t b)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < 32; i += 4)
+		r += (a >> i & 15) * (b >> i & 15);
+	return r;
+}
+
+static int32_t least(int32_t a, int32_t b, int32_t c)
+{
+	int32_t m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+static int32_t clamped(uint32_t v, int32_t low, int32_t high)
+{
+	return (int32_t)v < low ? low : (int32_t)v > high ? high : (int32_t)v;
+}
+
+/* V_CUBEID. */
+static float face(float x, float y, float z)
+{
+	if (fabsf(z) >= fabsf(x) && fabsf(z) >= fabsf(y))
+		return z < 0 ? 5 : 4;
+	if (fabsf(y) >= fabsf(x))
+		return y < 0 ? 3 : 2;
+	return x < 0 ? 1 : 0;
+}
+
+/* V_DIV_FIXUP of quotient, denominator, numerator; a quotient that could not be had means an overflow. */
+static float fixed_up(float q, float d, float n)
+{
+	float sign = !signbit(d) == !signbit(n) ? 1 : -1;
+	int distance = (int)(f32_bits(n) >> 23 & 255) - (int)(f32_bits(d) >> 23 & 255);
+
+	if (n != n || d != d || (d == 0 && n == 0) || (isinf(d) && isinf(n)))
+		return NAN;
+	if (d == 0 || isinf(n))
+		return sign * INFINITY;
+	if (isinf(d) || n == 0 || distance < -150)
+		return sign * 0;
+	return q != q ? sign * INFINITY : copysignf(q, sign);
 }
 
 #define FBITS(f)   f32_bits(f)
@@ -269,7 +356,12 @@ static void check_lane(const struct instruction *t, unsigned lane)
 	unsigned base = lane / target->wave * target->wave;
 	const uint32_t *r = results + lane * RESULTS;
 	bool scalar = t->kind >= S32;
-	struct lane x = {inputs + (scalar ? base : lane) * INPUTS, inputs + base * INPUTS, lane - base};
+	struct lane x = {.in = inputs + (scalar ? base : lane) * INPUTS,
+			 .wave = inputs + base * INPUTS,
+			 .l = lane - base,
+			 .high = target->bit & G9 ? 0 : OLD,
+			 .nan16 = r[4],
+			 .exec = target->wave == 64 ? ~0ull : 0xffffffff};
 	uint64_t want = t->want(&x), got;
 
 	switch (t->kind) {

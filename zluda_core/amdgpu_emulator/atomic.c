@@ -49,8 +49,10 @@ static uint32_t apply32(unsigned op, uint32_t old, uint32_t data, uint32_t data2
 	case AT_CSUB: return old < data ? 0 : old - data;
 	case AT_COND_SUB: return old >= data ? old - data : old;
 	case AT_FADD: return f32_bits(f32_from(old) + f32_from(data));
-	case AT_FMIN: return f32_bits(min_f32(f32_from(data), f32_from(old), false));
-	case AT_FMAX: return f32_bits(max_f32(f32_from(data), f32_from(old), false));
+	case AT_FMIN: return f32_from(data) < f32_from(old) ? data : old;
+	case AT_FMAX: return f32_from(data) > f32_from(old) ? data : old;
+	case AT_FMIN_NUM: return f32_bits(min_f32(f32_from(data), f32_from(old), NAN_IS_QUIETED));
+	case AT_FMAX_NUM: return f32_bits(max_f32(f32_from(data), f32_from(old), NAN_IS_QUIETED));
 	case AT_FCMPSWAP: return f32_from(old) == f32_from(data2) ? data : old;
 	case AT_PK_ADD_F16: return add_halves(old, data);
 	case AT_PK_ADD_BF16: return add_bf16(old, data);
@@ -78,8 +80,10 @@ static uint64_t apply64(unsigned op, uint64_t old, uint64_t data, uint64_t data2
 	case AT_INC: return old >= data ? 0 : old + 1;
 	case AT_DEC: return old == 0 || old > data ? data : old - 1;
 	case AT_FADD: return f64_bits(f64_from(old) + f64_from(data));
-	case AT_FMIN: return f64_bits(min_f64(f64_from(data), f64_from(old), false));
-	case AT_FMAX: return f64_bits(max_f64(f64_from(data), f64_from(old), false));
+	case AT_FMIN: return f64_from(data) < f64_from(old) ? data : old;
+	case AT_FMAX: return f64_from(data) > f64_from(old) ? data : old;
+	case AT_FMIN_NUM: return f64_bits(min_f64(f64_from(data), f64_from(old), NAN_IS_QUIETED));
+	case AT_FMAX_NUM: return f64_bits(max_f64(f64_from(data), f64_from(old), NAN_IS_QUIETED));
 	case AT_FCMPSWAP: return f64_from(old) == f64_from(data2) ? data : old;
 	case AT_MSKOR: return (old & ~data) | data2;
 	}

@@ -242,13 +242,22 @@ void exec_ds_swizzle(struct wave *w, const struct insn *in)
 	write_active(w, &in->dst, out);
 }
 
+/* The lane that an address names. RDNA 3 ISA: modulo 32 whatever the wave's size, each half of a wave of 64 on its own
+ * (the document's pseudocode leaves the half out); CDNA 3 ISA, RDNA 4 ISA: modulo the wave's size. */
+static unsigned permuted_lane(const struct wave *w, const struct insn *in, unsigned lane)
+{
+	unsigned to = (source(w, &in->src[0], lane) + (uint32_t)in->offset) / 4;
+
+	return w->gfx == 10 || w->gfx == 11 ? (lane & 32) | (to & 31) : to % w->size;
+}
+
 void exec_ds_bpermute(struct wave *w, const struct insn *in)
 {
 	uint64_t exec = wave_exec(w);
 	uint32_t out[LANES_MAX];
 
 	for (unsigned l = 0; l < w->size; l++) {
-		unsigned s = (source(w, &in->src[0], l) + (uint32_t)in->offset) / 4 % w->size;
+		unsigned s = permuted_lane(w, in, l);
 		out[l] = exec >> s & 1 ? source(w, &in->src[1], s) : 0;
 	}
 	write_active(w, &in->dst, out);
@@ -261,7 +270,6 @@ void exec_ds_permute(struct wave *w, const struct insn *in)
 
 	for (unsigned l = 0; l < w->size; l++)
 		if (exec >> l & 1)
-			out[(source(w, &in->src[0], l) + (uint32_t)in->offset) / 4 % w->size] =
-				source(w, &in->src[1], l);
+			out[permuted_lane(w, in, l)] = source(w, &in->src[1], l);
 	write_active(w, &in->dst, out);
 }

@@ -67,17 +67,16 @@ static inline bool type_is_16(unsigned t)
 
 /* What an op's row says besides its types. */
 enum {
-	OPF_FLOAT = 1,       /* float modes, omod and clamp apply */
-	OPF_ACC = 2,         /* the destination is the last source too */
-	OPF_CIN = 4,         /* a mask is read, vcc by default */
-	OPF_COUT = 8,        /* a mask is written */
-	OPF_APPROX = 16,     /* denormals of binary32 are flushed, MODE's rounding does not apply */
-	OPF_KEEP16 = 32,     /* on gfx9 too the other half of the destination is kept */
-	OPF_COMPARE = 64,    /* the result is a mask */
-	OPF_SIMM = 128,      /* 16-bit immediate, sign-extended */
-	OPF_UIMM = 256,      /* 16-bit immediate, zero-extended */
-	OPF_RAW = 512,       /* as OPF_FLOAT for modifiers, but denormals and signalling NaNs pass */
-	OPF_ESTIMATE = 1024, /* the hardware is off by up to a stated error */
+	OPF_FLOAT = 1,    /* float modes, omod and clamp apply */
+	OPF_ACC = 2,      /* the destination is the last source too */
+	OPF_CIN = 4,      /* a mask is read, vcc by default */
+	OPF_COUT = 8,     /* a mask is written */
+	OPF_APPROX = 16,  /* denormals of binary32 are flushed, MODE's rounding does not apply */
+	OPF_KEEP16 = 32,  /* on gfx9 too the other half of the destination is kept */
+	OPF_COMPARE = 64, /* the result is a mask */
+	OPF_SIMM = 128,   /* 16-bit immediate, sign-extended */
+	OPF_UIMM = 256,   /* 16-bit immediate, zero-extended */
+	OPF_RAW = 512,    /* as OPF_FLOAT for modifiers, but denormals and signalling NaNs pass */
 };
 
 struct lanes;
@@ -123,6 +122,8 @@ enum atomic_op {
 	AT_FADD,
 	AT_FMIN,
 	AT_FMAX,
+	AT_FMIN_NUM, /* gfx12: numbers win over NaNs */
+	AT_FMAX_NUM,
 	AT_FCMPSWAP,
 	AT_PK_ADD_F16,
 	AT_PK_ADD_BF16,

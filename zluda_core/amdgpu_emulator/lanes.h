@@ -18,9 +18,14 @@ struct lanes {
 	void *r;
 	unsigned n;
 	uint64_t in, out; /* masks */
-	bool clamp, ieee;
+	bool clamp;
+	uint8_t ieee; /* enum minmax_nan */
 	uint8_t neg_lo;
+	uint32_t seed; /* of estimates; 0: none is moved */
 };
+
+/* NaNs in V_MIN, V_MAX and their kin: MODE.IEEE off and on, and RDNA 4, which has no such bit. */
+enum minmax_nan { NAN_LOSES, NAN_SIGNALS, NAN_IS_QUIETED };
 
 static inline bool nan32(float f)
 {
@@ -49,14 +54,17 @@ static inline double quiet64(double f)
 	return f64_from(f64_bits(f) | 1ull << 51);
 }
 
-/* V_MIN/MAX_*: with MODE.IEEE a signalling NaN wins, a quiet one loses; -0 is less than +0. */
+/* V_MIN/MAX_*: with MODE.IEEE a signalling NaN wins, a quiet one loses; -0 is less than +0. RDNA 4 ISA, V_MIN_NUM_F32:
+ * of two NaNs the first one, made quiet. */
 #define MINMAX(name, T, snan, quiet, cmp, pick_a)               \
-	static inline T name(T a, T b, bool ieee)               \
+	static inline T name(T a, T b, unsigned nan)            \
 	{                                                       \
-		if (ieee && snan(a))                            \
+		if (nan == NAN_SIGNALS && snan(a))              \
 			return quiet(a);                        \
-		if (ieee && snan(b))                            \
+		if (nan == NAN_SIGNALS && snan(b))              \
 			return quiet(b);                        \
+		if (nan == NAN_IS_QUIETED && a != a && b != b)  \
+			return quiet(a);                        \
 		if (b != b)                                     \
 			return a;                               \
 		if (a != a)                                     \
@@ -83,7 +91,7 @@ EXTREMUM(minimum_f32, float, quiet32, <, signbit(a))
 EXTREMUM(maximum_f64, double, quiet64, >, !signbit(a))
 EXTREMUM(minimum_f64, double, quiet64, <, signbit(a))
 
-static inline float med3_f32(float a, float b, float c, bool ieee)
+static inline float med3_f32(float a, float b, float c, unsigned ieee)
 {
 	if (nan32(a) || nan32(b) || nan32(c))
 		return min_f32(min_f32(a, b, ieee), c, ieee);
@@ -166,6 +174,17 @@ static inline uint16_t f16_toward_zero(float f)
 	if (drop > 23)
 		return (uint16_t)(u >> 16 & 0x8000);
 	return f16_of((double)f32_from(u & ~((1u << drop) - 1)));
+}
+
+static inline float half_round(float f)
+{
+	return f16_to_f32(f16_of((double)f));
+}
+
+/* V_FRACT never reaches 1; NaNs pass. */
+static inline float below_one(float f, float most)
+{
+	return f > most ? most : f;
 }
 
 static inline float half_of(uint32_t v, unsigned high)
@@ -258,15 +277,54 @@ static inline int64_t dot(uint32_t a, uint32_t b, unsigned bits, bool sign_a, bo
 	return r;
 }
 
-/* V_SIN/V_COS take revolutions; the argument is reduced exactly before it is scaled. */
+/* ---- estimates: any result within the stated error, picked by the seed and the value; 0: the nearest one */
+
+static inline uint64_t mix(double v, uint32_t seed)
+{
+	uint64_t h = (f64_bits(v) + seed) * 0x9e3779b97f4a7c15ull;
+
+	return h ^ h >> 29;
+}
+
+/* One of the neighbours of the exact value, which are less than an ULP away from it; of a value that is exact, also the one
+ * that is one ULP away. */
+static inline float estimate_f32(double v, uint32_t seed)
+{
+	float r = (float)v;
+	uint32_t u = f32_bits(r), e = u >> 23 & 255;
+	bool away = (double)fabsf(r) < fabs(v) || ((double)fabsf(r) == fabs(v) && (mix(v, seed) >> 41 & 1));
+
+	if (!seed || e < 2 || e > 253 || !(mix(v, seed) >> 40 & 1))
+		return r;
+	return f32_from(away ? u + 1 : u - 1);
+}
+
+static inline double estimate_f64(double v, uint32_t seed)
+{
+	uint64_t u = f64_bits(v), e = u >> 52 & 2047;
+
+	if (!seed || e < 2 || e > 2044)
+		return v;
+	return f64_from(u + (mix(v, seed) >> 34) - (1u << 29));
+}
+
+/* Moved by up to a hundredth of an ULP of binary16 before it is rounded. */
+static inline double estimate_f16(double v, uint32_t seed)
+{
+	double ulp = isfinite(v) && v != 0 ? ldexp(1, (ilogb(v) < -14 ? -14 : ilogb(v)) - 10) : 0;
+
+	return seed ? v + ulp * 0.01 * ((double)(mix(v, seed) >> 40 & 0xffff) / 32768 - 1) : v;
+}
+
+/* V_SIN/V_COS take revolutions; the argument is reduced exactly before it is scaled. Beyond 256 they give 0 and 1. */
 static inline double sin_turns(double x)
 {
-	return isinf(x) ? NAN : sin(2 * M_PI * (x - rint(x)));
+	return isinf(x) ? NAN : fabs(x) > 256 ? 0 : sin(2 * M_PI * (x - rint(x)));
 }
 
 static inline double cos_turns(double x)
 {
-	return isinf(x) ? NAN : cos(2 * M_PI * (x - rint(x)));
+	return isinf(x) ? NAN : fabs(x) > 256 ? 1 : cos(2 * M_PI * (x - rint(x)));
 }
 
 static inline int exponent32(float f)

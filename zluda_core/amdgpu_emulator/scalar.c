@@ -156,7 +156,7 @@ static void leave_rounding(const struct wave *w, unsigned flags)
 }
 
 #define SCC     ((uint32_t)w->scc)
-#define IEEE    (w->mode & MODE_IEEE)
+#define IEEE    (w->gfx >= 12 ? NAN_IS_QUIETED : w->mode & MODE_IEEE ? NAN_SIGNALS : NAN_LOSES)
 #define KEEP    w->scc
 #define NONZERO r != 0
 

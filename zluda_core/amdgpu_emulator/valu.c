@@ -184,7 +184,8 @@ static void run_lanes(struct wave *w, const struct insn *in, struct lanes *x)
 
 	x->n = w->size;
 	x->clamp = in->clamp;
-	x->ieee = w->mode & MODE_IEEE;
+	x->ieee = w->gfx >= 12 ? NAN_IS_QUIETED : w->mode & MODE_IEEE ? NAN_SIGNALS : NAN_LOSES;
+	x->seed = w->group->launch->perturb;
 	x->neg_lo = in->neg_lo;
 	if (in->op->flags & OPF_CIN)
 		x->in = mask_read(w, &in->mask_in);
@@ -221,32 +222,12 @@ static void modify_results(const struct wave *w, const struct insn *in, union ve
 	}
 }
 
-/* Estimates are off by up to 1 ULP in binary32, 2^29 ULP in binary64 (the ISA documents' descriptions): pseudo-random, the
- * same for the same seed and value. */
-static void perturb(union vector *r, unsigned type, unsigned n, uint32_t seed)
-{
-	for (unsigned l = 0; l < n; l++) {
-		uint64_t bits = type == T_F64 ? r->d[l] : r->w[l];
-		uint64_t h = (bits + seed) * 0x9e3779b97f4a7c15ull;
-		unsigned e = type == T_F64 ? bits >> 52 & 2047 : (bits >> 23 & 255) * 8;
-
-		if (e < 16 || e > 2031) /* zeros, infinities, NaNs, and what could become one */
-			continue;
-		if (type == T_F64)
-			r->d[l] = bits + (h >> 35) - (1u << 28);
-		else
-			r->w[l] = (uint32_t)(bits + (h >> 40) % 3 - 1);
-	}
-}
-
 static void finish_floats(const struct wave *w, const struct insn *in, union vector *r)
 {
 	unsigned t = in->op->result;
 
 	if (t != T_F32 && t != T_F64 && t != T_F16 && t != T_F16D)
 		return;
-	if ((in->op->flags & OPF_ESTIMATE) && w->group->launch->perturb)
-		perturb(r, t, w->size, w->group->launch->perturb);
 	if (flushes(w, in->op, t, true))
 		flush(r, t, w->size);
 	if (in->clamp || in->omod)

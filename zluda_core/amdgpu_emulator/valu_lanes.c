@@ -54,9 +54,6 @@
 #define ABSDIFF(p, q) ((p) > (q) ? (p) - (q) : (q) - (p))
 #define IN            (in >> l & 1)
 #define OUT           out
-#define MAD_WIDE(T, product, addend)                                  \
-	(OUT = __builtin_add_overflow((T)(product), addend, &(T){0}), \
-	 (T)((uint64_t)(product) + (uint64_t)(addend)))
 
 /* l runs to 32 or 64: both are multiples of what vectors hold. */
 #define LOOP for (unsigned l = 0; l < (x->n & ~31u); l++)
