@@ -179,7 +179,7 @@ bool lower_call(struct lower *l)
 		return call_indirect(l);
 	const struct ptx_func *f = l->m->funcs[i->target];
 	if (f->is_decl)
-		return lower_refuse(l, "a call of %s, which has no body here", f->name);
+		return lower_runtime_call(l, f);
 	if (!parameters_fit(f, i))
 		return lower_refuse(l, "a call of %s with parameters of this kind", f->name);
 	call_function(l, f);

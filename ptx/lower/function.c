@@ -17,7 +17,7 @@ static bool (*const families[])(struct lower *) = {
 	lower_move,        lower_memory,  lower_carry,      lower_integer,       lower_logic,  lower_compare,
 	lower_bit_field,   lower_float,   lower_convert,    lower_approximation, lower_atomic, lower_sync,
 	lower_warp,        lower_call,    lower_async_copy, lower_dot_product,   lower_stack,  lower_matrix,
-	lower_matrix_move, lower_barrier, lower_mbarrier,
+	lower_matrix_move, lower_barrier, lower_mbarrier,   lower_fault,
 };
 
 /* Operations that take registers as bits know their types by themselves. */
@@ -337,7 +337,9 @@ void lower_function(struct lower *l, FILE *module)
 		lower_refuse(l, "out of memory");
 	l->i = NULL;
 	if (!l->refused) {
-		l->out->kernarg_bytes = l->out->variables_offset + 8 * l->out->nvariables;
+		uint32_t end = l->out->variables_offset + 8 * l->out->nvariables;
+		l->out->runtime_offset = l->uses_runtime ? end : 0;
+		l->out->kernarg_bytes = end + 8 * l->uses_runtime;
 		write_header(l, module);
 		fprintf(module, "%s%s}\n\n", head, body);
 	}

@@ -122,6 +122,9 @@ static int write_module(struct lower *l)
 		fprintf(out, "target datalayout = \"%s\"\ntarget triple = \"amdgcn-amd-amdhsa\"\n\n", layout);
 		write_shared(l, out);
 		fprintf(out, "\n%s", code);
+		if (l->uses_runtime)
+			fprintf(out, "@runtime.offset = internal unnamed_addr addrspace(4) constant i64 %u\n",
+				l->out->runtime_offset);
 		write_declarations(l, out);
 		write_attributes(l, out);
 		write_metadata(l, out);

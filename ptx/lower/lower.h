@@ -10,7 +10,8 @@
  *
  * - The kernarg segment begins with PTX's parameter block, byte for byte. Behind it, at `variables_offset`, stands for
  *   each variable of the module that the kernel names the address of its storage, in the order of `variables`;
- *   `kernarg_bytes` is the size of both. LLVM puts the hidden arguments of its code object version behind them.
+ *   `kernarg_bytes` is the size of all that. A kernel that needs the
+ *   run-time block (runtime.h) finds its address behind the variables', at `runtime_offset`. LLVM puts the hidden arguments of its code object version behind them.
  * - Static shared memory is at LDS address 0 and counts in the code object's group segment; dynamic shared memory
  *   follows.
  * - A CUDA warp is 32 adjacent lanes: a wave, or half of one on targets with wave64. The lanes of a wave are adjacent
@@ -44,6 +45,8 @@ struct lowered {
 	uint32_t nvariables;
 	uint32_t *variables; /* indices in module->symbols */
 	uint32_t variables_offset, kernarg_bytes;
+	uint32_t
+		runtime_offset; /* where the address of the run-time block stands; 0: the kernel needs none */
 	/* The first thing that wasn't lowered, when lower_kernel answers CUTRACE_ENOTSUP. */
 	uint32_t line; /* of the PTX text, 0 = the kernel as a whole */
 	char op[64];   /* "wgmma.mma_async" */

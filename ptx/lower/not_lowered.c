@@ -18,7 +18,6 @@ static const struct {
 	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
 	{PTX_OP_WGMMA_MMA_ASYNC, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations of a warpgroup"},
 	{PTX_OP_TCGEN05_ALLOC, PTX_OP_TCGEN05_COMMIT, "tensor cores of the fifth generation"},
-	{PTX_OP_BRKPT, PTX_OP_BRKPT, "breakpoints"},
 };
 
 const char *not_lowered_reason(const struct ptx_inst *i)

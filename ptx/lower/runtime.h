@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * runtime: the run-time block, through which a kernel on an AMD GPU and the host talk: faults, printf, the heap of
- * malloc, textures, the words of a grid's barrier. One per device, in device memory. Kernels that need it get its
- * address in their kernarg segment, at `lowered.runtime_offset`.
+ * malloc, textures, the words of a grid's barrier. One per launch in flight, in device memory. Kernels that need it get
+ * its address in their kernarg segment, at `lowered.runtime_offset`.
  *
  * Plain C for three sides: the text that ptx/lower writes, the device library (zluda_core/compiler/device_library)
  * and the host (zluda_core/device_amd). Addresses are device addresses; 0 is "there is none". The host writes all of
- * it before a launch, but for the heap's state, which lives as long as the device, and reads faults and prints after.
+ * it before a launch and reads faults and prints after. The heap is elsewhere, and lives as long as the device.
  *
  * Depends on nothing.
  */
@@ -42,6 +42,8 @@ struct lower_fault {
 	uint32_t kind;
 	uint32_t line; /* of the PTX text; 0: not known */
 	uint32_t number;
+	uint32_t stop; /* set with the fault, last: who waits for other lanes gives up */
+	uint32_t reserved;
 	uint64_t address;
 	uint32_t block[3], thread[3];
 	char text[LOWER_FAULT_TEXTS][LOWER_FAULT_TEXT_BYTES]; /* NUL-terminated, cut */
@@ -80,14 +82,14 @@ enum { LOWER_LOCKS = 64 };
 struct lower_runtime {
 	struct lower_fault fault;
 	struct lower_print print;
-	struct lower_heap heap;
+	uint64_t heap;           /* struct lower_heap */
 	uint64_t textures;       /* struct dev_texture[DEV_TEXTURES], zluda_core/device_texture.h */
 	uint64_t grid_workspace; /* %envreg1, %envreg2: 64 zero bytes of a cooperative launch */
 	uint64_t launch_id;      /* %gridid */
 	uint32_t dynamic_shared_bytes;
 	uint32_t compute_units; /* %nsmid */
-	uint32_t timer_khz; /* of the constant-rate counter (s_memrealtime, S_SENDMSG_RTN): %globaltimer */
-	uint32_t reserved;
+	uint64_t
+		timer_scale; /* nanoseconds of a tick of the constant-rate counter, times 2^32: %globaltimer */
 	uint32_t locks[LOWER_LOCKS]; /* of 128-bit atomics, by address; 0: free. Zero between launches */
 };
 

@@ -6,6 +6,8 @@
  */
 #include "ptx/lower/writer.h"
 
+#include <stddef.h>
+
 static struct ir hidden(struct lower *l, unsigned offset, unsigned bits)
 {
 	struct ir p = ir_op(l, "call ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()");
@@ -82,6 +84,70 @@ static struct ir clock_now(struct lower *l, enum ptx_sreg r)
 	return r == PTX_SREG_CLOCK64 ? t : ir_op(l, "trunc i64 %s to i32", t.s);
 }
 
+/* Nanoseconds by a counter of constant rate (10.26). */
+static struct ir global_time(struct lower *l, enum ptx_sreg r)
+{
+	struct ir t = ir_op(l, "call i64 @llvm.readsteadycounter()");
+	struct ir scale = runtime_word(l, offsetof(struct lower_runtime, timer_scale), 64);
+
+	t = ir_op(l, "mul i128 %s, %s", ir_resize(l, t, 64, 128, false).s,
+		  ir_resize(l, scale, 64, 128, false).s);
+	t = ir_op(l, "trunc i128 %s to i64", ir_op(l, "lshr i128 %s, 32", t.s).s);
+	if (r == PTX_SREG_GLOBALTIMER_HI)
+		t = ir_op(l, "lshr i64 %s, 32", t.s);
+	return r == PTX_SREG_GLOBALTIMER ? t : ir_op(l, "trunc i64 %s to i32", t.s);
+}
+
+/* No register of AMD's says it in a way that fits all generations: blocks are dealt out in turn. */
+static struct ir processor(struct lower *l)
+{
+	struct ir at = axis_of(l, "workgroup.id", 2);
+
+	for (unsigned axis = 2; axis-- > 0;) {
+		at = ir_op(l, "mul i32 %s, %s", at.s, hidden(l, 4 * axis, 32).s);
+		at = ir_op(l, "add i32 %s, %s", at.s, axis_of(l, "workgroup.id", axis).s);
+	}
+	return ir_op(l, "urem i32 %s, %s", at.s,
+		     runtime_word(l, offsetof(struct lower_runtime, compute_units), 32).s);
+}
+
+/* Static and dynamic, in the units of sm_80 and later: 128 bytes (10.28). */
+static struct ir shared_total(struct lower *l)
+{
+	struct ir n = runtime_word(l, offsetof(struct lower_runtime, dynamic_shared_bytes), 32);
+
+	n = ir_op(l, "add i32 %s, %llu", n.s, (unsigned long long)l->kernel->shared_bytes + 127);
+	return ir_op(l, "and i32 %s, -128", n.s);
+}
+
+/* Cooperative groups find the words of the grid's barrier there: high half in 1, low half in 2. */
+static struct ir environment(struct lower *l, enum ptx_sreg r)
+{
+	size_t at = offsetof(struct lower_runtime, grid_workspace);
+
+	if (r != PTX_SREG_ENVREG1 && r != PTX_SREG_ENVREG2)
+		return ir_text("0");
+	return runtime_word(l, at + (r == PTX_SREG_ENVREG1 ? 4 : 0), 32);
+}
+
+/* What the launch decides, by the run-time block, and what is never anything but 0: counters that nobody started,
+ * shared memory that no system reserves, the graph that a launch isn't of. */
+static struct ir launch_value(struct lower *l, enum ptx_sreg r)
+{
+	switch (r) {
+	case PTX_SREG_GLOBALTIMER ... PTX_SREG_GLOBALTIMER_HI: return global_time(l, r);
+	case PTX_SREG_SMID: return processor(l);
+	case PTX_SREG_NSMID: return runtime_word(l, offsetof(struct lower_runtime, compute_units), 32);
+	case PTX_SREG_GRIDID: return runtime_word(l, offsetof(struct lower_runtime, launch_id), 64);
+	case PTX_SREG_TOTAL_SMEM_SIZE:
+	case PTX_SREG_AGGR_SMEM_SIZE: return shared_total(l);
+	case PTX_SREG_DYNAMIC_SMEM_SIZE:
+		return runtime_word(l, offsetof(struct lower_runtime, dynamic_shared_bytes), 32);
+	case PTX_SREG_ENVREG0 ... PTX_SREG_ENVREG31: return environment(l, r);
+	default: return ir_text("0");
+	}
+}
+
 /* Registers that differ by thread, block or launch; .w of a vector is 0. A kernel without clusters is one whose
  * clusters have one block (10.11 to 10.17). */
 static struct ir register_value(struct lower *l, enum ptx_sreg r)
@@ -109,13 +175,18 @@ static struct ir register_value(struct lower *l, enum ptx_sreg r)
 	case PTX_SREG_NWARPID: return warp_count(l);
 	case PTX_SREG_LANEMASK_EQ ... PTX_SREG_LANEMASK_GT: return lane_mask(l, r);
 	case PTX_SREG_CLOCK ... PTX_SREG_CLOCK64: return clock_now(l, r);
-	default: lower_refuse(l, "special register %s", ptx_sreg_name(r)); return ir_text("0");
+	default: return launch_value(l, r);
 	}
 }
 
 struct ir read_sreg(struct lower *l, enum ptx_sreg r, unsigned bits)
 {
-	unsigned have = r == PTX_SREG_CLOCK64 ? 64 : r == PTX_SREG_IS_EXPLICIT_CLUSTER ? 1 : 32;
+	static const uint8_t widths[PTX_NSREGS] = {
+#define PTX_SREG(id, name, bits) [PTX_SREG_##id] = bits,
+#include "ptx/sregs.def"
+#undef PTX_SREG
+	};
+	const unsigned have = widths[r];
 
 	return ir_resize(l, register_value(l, r), have, bits, false);
 }

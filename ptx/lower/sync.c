@@ -45,7 +45,6 @@ bool lower_sync(struct lower *l)
 	case PTX_OP_SETMAXNREG: return true;                               /* a hint to the register file */
 	case PTX_OP_NANOSLEEP: ir_line(l, "call void @llvm.amdgcn.s.sleep(i32 1)"); return true;
 	case PTX_OP_PMEVENT: return true; /* nobody counts */
-	case PTX_OP_TRAP: ir_line(l, "call void @llvm.trap()"); return true;
 	default: return false;
 	}
 }

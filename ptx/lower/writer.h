@@ -52,7 +52,7 @@ struct lower {
 	const struct lower_options *options;
 	uint8_t *contractible; /* by instruction of f: it may be fused with another; NULL: none may */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
-	bool uses_static_shared, uses_dynamic_shared;
+	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
 	bool has_stack_piece; /* f: stack.c */
 	bool refused;
 };
@@ -94,6 +94,15 @@ struct ir saturate(struct lower *l, struct ir v, enum ptx_type t);
 bool kernel_flushes(const struct lower *l);
 /* The instruction's source as its type, subnormals flushed when it says so. */
 struct ir read_float(struct lower *l, const struct ptx_operand *o, enum ptx_type t);
+
+/* runtime.c: the run-time block, ptx/lower/runtime.h. "%t5", a ptr addrspace(1); a field of it. */
+struct ir runtime_pointer(struct lower *l);
+struct ir runtime_word(struct lower *l, size_t offset, unsigned bits);
+/* The lane reports a fault of this instruction and ends; what is written next is not reached. */
+void emit_fault(struct lower *l, enum lower_fault_kind kind);
+void emit_fault_at(struct lower *l, enum lower_fault_kind kind, struct ir address); /* an i64 */
+/* A call of a function without a body: one of CUDA's device run-time library, or it is refused. */
+bool lower_runtime_call(struct lower *l, const struct ptx_func *f);
 
 /* rules.c: operations that are a row of text. */
 struct rule {
@@ -139,6 +148,7 @@ bool lower_warp(struct lower *l);
 bool lower_call(struct lower *l);
 /* mbarrier.c: mbarrier.complete_tx of so many bytes. */
 bool lower_complete_tx(struct lower *l, const struct ptx_operand *mbarrier, unsigned bytes);
+bool lower_fault(struct lower *l);
 const char *not_lowered_reason(const struct ptx_inst *i); /* not_lowered.c */
 bool check_kernel(struct lower *l); /* checks.c: what has to hold for the kernel as a whole */
 /* function.c */

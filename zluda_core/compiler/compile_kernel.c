@@ -41,6 +41,7 @@ static void describe(const struct compile_job *job, const struct ptx_func *f, co
 			       .param_bytes = f->param_bytes,
 			       .variables_offset = l->variables_offset,
 			       .nvariables = l->nvariables,
+			       .runtime_offset = l->runtime_offset,
 			       .kernarg_bytes = l->kernarg_bytes,
 			       .segment_bytes = s->kernarg_bytes,
 			       .wave = s->wave,
@@ -54,6 +55,7 @@ static void describe(const struct compile_job *job, const struct ptx_func *f, co
 			       .spilled_sgprs = s->spilled_sgprs,
 			       .code_bytes = s->code_bytes,
 			       .uses = (f->uses_dynamic_shared ? CONTRACT_DYNAMIC_SHARED : 0u) |
+				       (l->runtime_offset ? CONTRACT_RUNTIME : 0u) |
 				       (s->dynamic_stack ? CONTRACT_DYNAMIC_STACK : 0u)};
 	memcpy(c->text_hash, job->text_hash, sizeof(c->text_hash));
 }

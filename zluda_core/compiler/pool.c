@@ -24,7 +24,7 @@ static void init_lock(struct pool *p)
 	pthread_condattr_destroy(&attr);
 }
 
-void pool_init(struct pool *p, unsigned limit)
+void workers_init(struct pool *p, unsigned limit)
 {
 	memset(p, 0, sizeof(*p));
 	p->limit = limit < 1 ? 1 : limit > POOL_MAX ? POOL_MAX : limit;
@@ -50,7 +50,7 @@ static void drop(struct pool *p, struct pool_worker *w)
 	p->count--;
 }
 
-void pool_close(struct pool *p)
+void workers_close(struct pool *p)
 {
 	for (unsigned k = 0; k < POOL_MAX; k++)
 		if (p->workers[k].fd >= 0)
@@ -59,7 +59,7 @@ void pool_close(struct pool *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-void pool_forget(struct pool *p)
+void workers_forget(struct pool *p)
 {
 	for (unsigned k = 0; k < POOL_MAX; k++) {
 		if (is_ours(&p->workers[k]))
@@ -155,8 +155,8 @@ static int take_locked(struct pool *p, const char *compiler, int64_t deadline_ms
 	}
 }
 
-int pool_take(struct pool *p, const char *compiler, int64_t deadline_ms, unsigned *index, bool *fresh,
-	      struct diag *d)
+int workers_take(struct pool *p, const char *compiler, int64_t deadline_ms, unsigned *index, bool *fresh,
+		 struct diag *d)
 {
 	struct pool_worker *w = NULL;
 
@@ -168,7 +168,7 @@ int pool_take(struct pool *p, const char *compiler, int64_t deadline_ms, unsigne
 	return rc;
 }
 
-void pool_return(struct pool *p, unsigned index, bool ended)
+void workers_return(struct pool *p, unsigned index, bool ended)
 {
 	struct pool_worker *w = &p->workers[index];
 
@@ -180,7 +180,7 @@ void pool_return(struct pool *p, unsigned index, bool ended)
 	pthread_mutex_unlock(&p->lock);
 }
 
-void pool_warm(struct pool *p, const char *compiler)
+void workers_warm(struct pool *p, const char *compiler)
 {
 	struct pool_worker *w;
 

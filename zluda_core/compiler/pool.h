@@ -25,17 +25,17 @@ struct pool {
 	} workers[POOL_MAX];
 };
 
-void pool_init(struct pool *p, unsigned limit);
+void workers_init(struct pool *p, unsigned limit);
 /* Ends all workers; no request may run. */
-void pool_close(struct pool *p);
+void workers_close(struct pool *p);
 /* In the child of a fork: the workers are the parent's. */
-void pool_forget(struct pool *p);
+void workers_forget(struct pool *p);
 /* An idle worker, a new one, or the next that becomes idle; *index names it. *fresh: it has just been started. */
-int pool_take(struct pool *p, const char *compiler, int64_t deadline_ms, unsigned *index, bool *fresh,
-	      struct diag *d);
+int workers_take(struct pool *p, const char *compiler, int64_t deadline_ms, unsigned *index, bool *fresh,
+		 struct diag *d);
 /* Gives it back; with `ended` it is closed, which ends its process. */
-void pool_return(struct pool *p, unsigned index, bool ended);
+void workers_return(struct pool *p, unsigned index, bool ended);
 /* Starts one if there is none. */
-void pool_warm(struct pool *p, const char *compiler);
+void workers_warm(struct pool *p, const char *compiler);
 
 #endif

@@ -38,7 +38,7 @@ static void in_child(void)
 	pthread_mutex_init(&services_lock, NULL);
 	for (struct service *s = services; s; s = s->next) {
 		pthread_mutex_init(&s->lock, NULL);
-		pool_forget(&s->pool);
+		workers_forget(&s->pool);
 	}
 }
 
@@ -82,7 +82,7 @@ int service_open(struct service **out, const struct service_config *config, stru
 		snprintf(s->compiler, sizeof(s->compiler), "%s", config->compiler);
 	s->timeout_ms = choose_timeout(config);
 	pthread_mutex_init(&s->lock, NULL);
-	pool_init(&s->pool, config->workers ? config->workers : processors());
+	workers_init(&s->pool, config->workers ? config->workers : processors());
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&services_lock);
 	s->next = services;
@@ -103,7 +103,7 @@ void service_close(struct service *s)
 			break;
 		}
 	pthread_mutex_unlock(&services_lock);
-	pool_close(&s->pool);
+	workers_close(&s->pool);
 	pthread_mutex_destroy(&s->lock);
 	cache_close(s->cache);
 	free(s);
@@ -140,7 +140,7 @@ const char *service_compiler(struct service *s, struct diag *d)
 void service_warm_up(struct service *s)
 {
 	if (!locate(s, NULL))
-		pool_warm(&s->pool, s->compiler);
+		workers_warm(&s->pool, s->compiler);
 }
 
 void service_hash(const void *data, size_t bytes, uint8_t hash[16])
@@ -226,7 +226,7 @@ static int attempt(struct exchange *x, bool *again, struct diag *d)
 {
 	unsigned index;
 	bool fresh;
-	int rc = pool_take(&x->s->pool, x->s->compiler, x->deadline_ms, &index, &fresh, d);
+	int rc = workers_take(&x->s->pool, x->s->compiler, x->deadline_ms, &index, &fresh, d);
 
 	*again = false;
 	if (rc)
@@ -234,7 +234,7 @@ static int attempt(struct exchange *x, bool *again, struct diag *d)
 	x->accepted = false;
 	rc = converse(x, x->s->pool.workers[index].fd);
 	int error = errno;
-	pool_return(&x->s->pool, index, rc || x->answer.kind == WIRE_FATAL);
+	workers_return(&x->s->pool, index, rc || x->answer.kind == WIRE_FATAL);
 	if (!rc)
 		return x->answer.kind == WIRE_FATAL ? say_fatal(x, d) : 0;
 	/* Idle workers end by themselves: one that never took the request. */

@@ -8,7 +8,8 @@
  * and structures would be passed as a calling convention says. The code takes the kernel's target, wave size and mode
  * of subnormals; it must be right whatever they are. A kernel whose f32 mode flushes doesn't call it for f32.
  *
- * It is C of the host as well, so that tests run it there. It depends on nothing.
+ * It is C of the host as well, so that tests run it there. It depends on ptx/lower/runtime.h
+ * alone.
  */
 #ifndef CUTRACE_DEVICE_LIBRARY_H
 #define CUTRACE_DEVICE_LIBRARY_H
@@ -114,5 +115,19 @@ uint32_t ct_barrier_hits(const ct_shared uint64_t *barrier, uint32_t round);
 
 /* redux.c: the lesser or with `max` the greater of two f32, as bits; NaN is left out, or wins. */
 uint32_t ct_redux_f32(uint32_t x, uint32_t y, uint32_t max, uint32_t nan_wins);
+
+/* fault.c: the lane ends after each, but that is the caller's business. `line` is that of the PTX text. */
+void ct_fault(ct_global struct lower_runtime *r, uint32_t kind, uint32_t line, uint64_t address);
+void ct_fault_text(ct_global struct lower_runtime *r, uint32_t kind, uint32_t line, uint64_t address,
+		   const char *text);
+void ct_assertfail(ct_global struct lower_runtime *r, uint32_t line, const char *message, const char *file,
+		   uint32_t source_line, const char *function);
+
+/* printf.c: how many arguments were printed. */
+uint32_t ct_vprintf(ct_global struct lower_runtime *r, const char *format, const char *arguments);
+
+/* heap.c: 0 when there is no room. ct_free is true after a fault. */
+uint64_t ct_malloc(ct_global struct lower_runtime *r, uint64_t bytes);
+uint32_t ct_free(ct_global struct lower_runtime *r, uint32_t line, uint64_t address);
 
 #endif
