@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const devices[] = {"interp"};
+static const char *const devices[] = {"interp", "amdemu"};
 
 static int check_name(const char *option, struct diag *d)
 {

@@ -36,6 +36,12 @@ const struct cc_limits *cc_limits_find(unsigned cc)
 	return best;
 }
 
+static uint32_t at_most(uint32_t limit, uint32_t device)
+{
+	return device && device < limit ? device : limit;
+}
+
+/* The device's own shared memory may be less than the compute capability promises. */
 void gpu_apply_cc(struct gpu *gpu, unsigned cc)
 {
 	struct dev_props *p = &gpu->props;
@@ -50,9 +56,10 @@ void gpu_apply_cc(struct gpu *gpu, unsigned cc)
 	p->max_block[2] = 64;
 	p->max_grid[0] = 0x7fffffff;
 	p->max_grid[1] = p->max_grid[2] = 65535;
-	p->shared_per_block = KIB(48);
-	p->shared_per_block_optin = gpu->cc->shared_per_block_optin;
-	p->shared_per_sm = gpu->cc->shared_per_sm;
+	p->shared_per_block = at_most(KIB(48), p->shared_per_block);
+	p->shared_per_block_optin = at_most(gpu->cc->shared_per_block_optin, p->shared_per_block_optin);
+	p->shared_per_sm =
+		at_most(gpu->cc->shared_per_sm, p->shared_per_block_optin + gpu->cc->reserved_shared);
 	p->regs_per_sm = p->regs_per_block = gpu->cc->regs_per_sm;
 	p->const_bytes = KIB(64);
 	p->warp_size = 32;

@@ -4,6 +4,8 @@
  */
 #include "core.h"
 
+#include <stdio.h>
+
 CUresult cuCtxGetDevice(CUdevice *device)
 {
 	struct context *ctx;
@@ -90,6 +92,20 @@ static bool limit_settable(CUlimit limit)
 	return limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
 }
 
+/* Limits that code on the device runs into. A device that has its own ways doesn't know them. */
+static void tell_device(struct gpu *gpu, CUlimit limit, size_t value)
+{
+	const char *key = limit == CU_LIMIT_MALLOC_HEAP_SIZE   ? "heap_bytes"
+			  : limit == CU_LIMIT_PRINTF_FIFO_SIZE ? "print_bytes"
+							       : NULL;
+	char text[32];
+
+	if (!key || !gpu->ops->control)
+		return;
+	snprintf(text, sizeof(text), "%zu", value);
+	gpu->ops->control(gpu->dev, key, text, NULL);
+}
+
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct context *ctx;
@@ -105,6 +121,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
 		atomic_store(&ctx->gpu->heap_limit, value);
+	tell_device(ctx->gpu, limit, value);
 	ctx->limits[limit] = value;
 	return CUDA_SUCCESS;
 }

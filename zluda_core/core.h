@@ -431,7 +431,8 @@ struct function {
 	struct dev_kernel *dev; /* NULL until compiled */
 	struct dev_kernel_info info;
 	bool kernel_seen; /* its CUkernel's attributes were taken over */
-	CUresult failed;  /* why compiling failed; say once */
+	CUresult failed;  /* why compiling failed; said once */
+	bool compiling, compiled;
 	int max_dynamic_shared, carveout, cluster[3], non_portable_cluster, cluster_policy;
 	CUfunc_cache cache_config;
 	/* cuFuncSetBlockShape, cuParamSet*: the launch of CUDA 3 */

@@ -147,7 +147,7 @@ struct device_ops {
 	uint64_t (*mem_address)(struct device *dev, struct dev_mem *mem);
 };
 
-extern const struct device_ops device_interp, device_hip;
+extern const struct device_ops device_interp, device_amdemu, device_hip;
 
 /* By name; NULL when unknown. The table is in zluda_core/devices.c. */
 const struct device_ops *device_find(const char *name);

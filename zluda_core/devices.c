@@ -9,6 +9,7 @@
 
 static const struct device_ops *const devices[] = {
 	&device_interp,
+	&device_amdemu,
 };
 
 const struct device_ops *device_find(const char *name)

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Guards a function's `compiling`. Kernels are compiled side by side, each of them once. */
 static pthread_mutex_t compile_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t compile_done = PTHREAD_COND_INITIALIZER;
 
 CUresult module_function(struct module *m, const char *name, struct function **out)
 {
@@ -37,17 +39,13 @@ CUresult module_function(struct module *m, const char *name, struct function **o
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult compile_locked(struct function *f)
+static CUresult compile(struct function *f)
 {
 	struct gpu *gpu = f->module->ctx->gpu;
 	struct diag d = DIAG_INIT;
 	char subject[448];
 	int e;
 
-	if (f->dev)
-		return CUDA_SUCCESS;
-	if (f->failed)
-		return f->failed;
 	if (f->module->ptx->address_size == 32) {
 		say("%s: kernel %s is for 32-bit addresses, which are not supported", f->module->ptx->name,
 		    f->ptx->name);
@@ -72,7 +70,20 @@ CUresult function_compile(struct function *f)
 	CUresult r;
 
 	pthread_mutex_lock(&compile_lock);
-	r = compile_locked(f);
+	while (f->compiling)
+		pthread_cond_wait(&compile_done, &compile_lock);
+	if (f->compiled) {
+		r = f->failed;
+		pthread_mutex_unlock(&compile_lock);
+		return r;
+	}
+	f->compiling = true;
+	pthread_mutex_unlock(&compile_lock);
+	r = compile(f);
+	pthread_mutex_lock(&compile_lock);
+	f->compiling = false;
+	f->compiled = true;
+	pthread_cond_broadcast(&compile_done);
 	pthread_mutex_unlock(&compile_lock);
 	return r;
 }
@@ -178,14 +189,29 @@ CUresult function_get_attribute(struct function *f, CUfunction_attribute a, int 
 	return CUDA_SUCCESS;
 }
 
+/* What the reported compute capability has, and the device not. */
+static void say_too_much_shared(const struct function *f, int dynamic)
+{
+	const struct gpu *gpu = f->module->ctx->gpu;
+	const uint64_t wanted = (uint64_t)f->info.shared_bytes + (uint32_t)dynamic;
+
+	if (dynamic >= 0 && wanted <= gpu->cc->shared_per_block_optin)
+		say("kernel %s: %llu bytes of shared memory (%u static, %d dynamic) are more than a block on "
+		    "%s has, %u",
+		    f->ptx->name, (unsigned long long)wanted, f->info.shared_bytes, dynamic, gpu->props.name,
+		    gpu->props.shared_per_block_optin);
+}
+
 CUresult function_set_attribute(struct function *f, CUfunction_attribute a, int value)
 {
 	uint32_t optin = f->module->ctx->gpu->props.shared_per_block_optin;
 
 	switch ((unsigned)a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		if (value < 0 || (uint32_t)value + f->info.shared_bytes > optin)
+		if (value < 0 || (uint32_t)value + f->info.shared_bytes > optin) {
+			say_too_much_shared(f, value);
 			return CUDA_ERROR_INVALID_VALUE;
+		}
 		f->max_dynamic_shared = value;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:

@@ -38,6 +38,8 @@ cutrace_device_interp zluda_core/device_interp
 cutrace_compiler zluda_core/compiler
 cutrace_compile_service zluda_core/compiler
 cutrace_amdgpu_emulator zluda_core/amdgpu_emulator
+cutrace_device_amd zluda_core/device_amd
+cutrace_device_amdemu zluda_core/device_amdemu
 cutrace_replay replay
 cutrace_dump dump
 cutrace_diff diff

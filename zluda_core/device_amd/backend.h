@@ -16,6 +16,7 @@
 struct amd_backend; /* one opened GPU */
 struct amd_code;    /* a loaded code object */
 struct amd_function;
+struct service;
 
 struct amd_properties {
 	char name[96];   /* "AMD Instinct MI210" */
@@ -34,15 +35,16 @@ struct amd_launch {
 	uint32_t grid[3], block[3]; /* blocks; threads of one */
 	uint32_t dynamic_lds;
 	bool cooperative;
+	uint64_t run_block;  /* address of the launch's run-time block (ptx/lower/runtime.h), or 0 */
 	const void *kernarg; /* without hidden arguments: these are the backend's */
 	uint32_t kernarg_bytes;
 };
 
-/* Why a launch failed. The device finds kernel, PTX line and text, and the nearest allocation. */
+/* Why a launch failed. The device adds the kernel, the line's text and the nearest allocation. */
 struct amd_backend_fault {
 	enum dev_fault_kind kind;
-	bool has_pc, has_place, has_address;
-	uint64_t code_offset; /* of the instruction, in the code object's addresses (ELF virtual addresses) */
+	bool has_place, has_address;
+	uint32_t line; /* of the PTX text, by the code object's line table; 0: not known */
 	uint32_t block[3], thread[3];
 	uint64_t address;
 	uint32_t access_bytes; /* 0: not known */
@@ -81,6 +83,9 @@ struct amd_backend_ops {
 	int (*own_alloc)(struct amd_backend *b, uint64_t bytes, uint64_t *addr, void **host, struct diag *d);
 	void (*own_free)(struct amd_backend *b, uint64_t addr);
 
+	/* For backends that look into code: the disassembler of zluda_core/compiler/service.h. Before the first
+	 * code_load. Optional. */
+	void (*set_service)(struct amd_backend *b, struct service *s);
 	/* Code. One kernel per code object. */
 	int (*code_load)(struct amd_backend *b, const void *code_object, size_t bytes, struct amd_code **out,
 			 struct diag *d);
