@@ -13,6 +13,10 @@
 
 #include "zluda_core/compiler/library.h"
 
+enum { MAX_MACHINES = 16 };
+
+static const char triple[] = "amdgcn-amd-amdhsa";
+
 struct job {
 	const char *name;
 	struct diag *d;
@@ -64,15 +68,38 @@ static int read_module(struct job *j, const struct lowered *l)
 	return 0;
 }
 
+/* Making one, and its tables of registers, takes milliseconds: they are kept, one a target. */
+static LLVMTargetMachineRef *kept_machine(const struct lower_target *target)
+{
+	static struct {
+		const struct lower_target *target;
+		LLVMTargetMachineRef machine;
+	} kept[MAX_MACHINES];
+	unsigned k = 0;
+
+	while (k < MAX_MACHINES - 1 && kept[k].target && kept[k].target != target)
+		k++;
+	if (kept[k].target != target) {
+		if (kept[k].machine)
+			LLVMDisposeTargetMachine(kept[k].machine);
+		kept[k].machine = NULL;
+	}
+	kept[k].target = target;
+	return &kept[k].machine;
+}
+
 static int open_machine(struct job *j, const struct lower_target *target)
 {
+	LLVMTargetMachineRef *machine = kept_machine(target);
 	char *message = NULL;
 	LLVMTargetRef t;
 
-	if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &t, &message))
+	if (!*machine && LLVMGetTargetFromTriple(triple, &t, &message))
 		return llvm_error(j, CUTRACE_ENOTSUP, "", message);
-	j->machine = LLVMCreateTargetMachine(t, "amdgcn-amd-amdhsa", target->name, "",
-					     LLVMCodeGenLevelAggressive, LLVMRelocPIC, LLVMCodeModelDefault);
+	if (!*machine)
+		*machine = LLVMCreateTargetMachine(t, triple, target->name, "", LLVMCodeGenLevelAggressive,
+						   LLVMRelocPIC, LLVMCodeModelDefault);
+	j->machine = *machine;
 	return j->machine ? 0
 			  : diag_set(j->d, CUTRACE_ENOTSUP, j->name, "LLVM has no target %s", target->name);
 }
@@ -104,15 +131,16 @@ static char *copy_buffer(LLVMMemoryBufferRef b, size_t *bytes)
 	return p;
 }
 
-/* Emitting changes the module: each kind of file has its own copy. */
-static int emit(struct job *j, LLVMCodeGenFileType type, char **out, size_t *bytes)
+/* Emitting changes the module: what is needed again is copied. */
+static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, size_t *bytes)
 {
-	LLVMModuleRef copy = LLVMCloneModule(j->module);
+	LLVMModuleRef module = last ? j->module : LLVMCloneModule(j->module);
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
-	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, copy, type, &message, &buffer);
+	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, module, type, &message, &buffer);
 
-	LLVMDisposeModule(copy);
+	if (!last)
+		LLVMDisposeModule(module);
 	if (failed)
 		return llvm_error(j, CUTRACE_EFORMAT, "", message);
 	*out = copy_buffer(buffer, bytes);
@@ -152,12 +180,12 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 	if (!rc)
 		rc = optimize(j);
 	if (!rc)
-		rc = emit(j, LLVMObjectFile, &out->object, &out->object_bytes);
+		rc = emit(j, LLVMObjectFile, !wanted, &out->object, &out->object_bytes);
 	out->stats.seconds = now() - start;
 	if (!rc && wanted & COMPILE_OPTIMIZED)
 		rc = keep_optimized(j, out);
 	if (!rc && wanted & COMPILE_ASSEMBLY)
-		rc = emit(j, LLVMAssemblyFile, &out->assembly, &out->assembly_bytes);
+		rc = emit(j, LLVMAssemblyFile, true, &out->assembly, &out->assembly_bytes);
 	if (!rc)
 		note_stats_read(out->object, out->object_bytes, &out->stats);
 	return rc;
@@ -165,8 +193,6 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 
 static void close_job(struct job *j)
 {
-	if (j->machine)
-		LLVMDisposeTargetMachine(j->machine);
 	if (j->module)
 		LLVMDisposeModule(j->module);
 	if (j->context)

@@ -26,6 +26,7 @@ struct compiled {
 
 enum { COMPILE_ASSEMBLY = 1, COMPILE_OPTIMIZED = 2 }; /* what else is wanted, besides the object */
 
+/* Once; everything here is for one thread at a time. */
 void compiler_init(void);
 /* 0, or CUTRACE_E* with LLVM's own words in *d. `name` is for messages. */
 int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,

@@ -67,7 +67,7 @@ struct service_answer {
 	size_t bytes;
 	char *ir, *optimized, *assembly; /* as wanted, else NULL */
 	bool cached;                     /* from the disk */
-	double seconds;                  /* that the worker took */
+	double seconds;                  /* of a processor that the worker took */
 	/* When the code is CUTRACE_ENOTSUP because the kernel was refused: where and why, as in struct lowered. */
 	uint32_t line;
 	char op[64], reason[160];
