@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,23 @@
 #include <unistd.h>
 
 #include "zluda_core/compiler/cache.h"
+
+struct lines {
+	unsigned n;
+	uint64_t end;
+	char text[8][64];
+};
+
+static int take_line(void *ctx, uint64_t offset, unsigned size, const char *text, struct diag *d)
+{
+	struct lines *l = ctx;
+
+	(void)d;
+	assert_int_equal(offset, l->end);
+	l->end += size;
+	snprintf(l->text[l->n++], sizeof(l->text[0]), "%s", text);
+	return 0;
+}
 
 static void compiles_and_says_how_to_launch(void **state)
 {
@@ -161,6 +179,77 @@ static void a_missing_compiler_is_named(void **state)
 	fixture_close(&f);
 }
 
+/* ---- the cache --------------------------------------------------------------------------------------- */
+
+static void sql(struct fixture *f, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(fixture_cache_file(f), &db), SQLITE_OK);
+	if (sqlite3_exec(db, text, NULL, NULL, NULL))
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+/* Entries with sound hashes that hold something else than their key says, or nothing that can be launched. */
+static void foreign_entries_are_compiled_anew(void **state)
+{
+	static const char *const changes[] = {
+		"UPDATE entry SET (data, hash, bytes) = (SELECT data, hash, bytes FROM entry WHERE kernel = "
+		"'add3') "
+		"WHERE kernel = 'scale'",
+		"UPDATE entry SET (data, hash, bytes) = (SELECT data, hash, bytes FROM entry WHERE kind = 2) "
+		"WHERE kernel = 'scale'",
+		"UPDATE entry SET (data, hash, bytes) = (SELECT data, hash, bytes FROM entry WHERE target = "
+		"'gfx1201') "
+		"WHERE kernel = 'scale' AND target = 'gfx1100'",
+	};
+	const uint32_t code = 0xbfb00000;
+	struct lines l = {.end = 0};
+	struct fixture f;
+	bool cached;
+
+	(void)state;
+	fixture_open(&f, NULL);
+	for (size_t k = 0; k < sizeof(changes) / sizeof(changes[0]); k++) {
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1201", NULL), 0);
+		assert_int_equal(fixture_compile(&f, "add3", "gfx1100", NULL), 0);
+		l = (struct lines){0};
+		assert_int_equal(service_decode(f.service, "gfx1100", &code, 4, 0, take_line, &l, NULL), 0);
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
+		assert_true(cached);
+		sql(&f, changes[k]);
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
+		assert_false(cached);
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
+		assert_true(cached);
+	}
+	fixture_close(&f);
+}
+
+/* From the cache without a worker, thus without LLVM. */
+static void what_is_cached_starts_nothing(void **state)
+{
+	struct fixture f;
+	char mark[64];
+	int pids[4];
+	bool cached;
+
+	(void)state;
+	snprintf(mark, sizeof(mark), "pid-%d", (int)getpid());
+	fixture_open(&f, NULL);
+	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
+	service_close(f.service);
+	setenv("CUTRACE_TEST_WORKER", mark, 1);
+	assert_int_equal(service_open(&f.service, &(struct service_config){.cache = f.folder}, NULL), 0);
+	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
+	assert_true(cached);
+	assert_int_equal(fixture_workers(pids, 4), 0);
+	unsetenv("CUTRACE_TEST_WORKER");
+	fixture_close(&f);
+}
+
 /* ---- what the program sees ------------------------------------------------------------------------------ */
 
 static void workers_are_no_children(void **state)
@@ -300,23 +389,6 @@ static void threads_compile_at_once(void **state)
 
 /* ---- disassembly, compiling ahead --------------------------------------------------------------------------- */
 
-struct lines {
-	unsigned n;
-	uint64_t end;
-	char text[8][64];
-};
-
-static int take_line(void *ctx, uint64_t offset, unsigned size, const char *text, struct diag *d)
-{
-	struct lines *l = ctx;
-
-	(void)d;
-	assert_int_equal(offset, l->end);
-	l->end += size;
-	snprintf(l->text[l->n++], sizeof(l->text[0]), "%s", text);
-	return 0;
-}
-
 /* s_mov_b32 s0, 0x12345678; s_endpgm; 0xffffffff, which is no instruction (RDNA 3 ISA, SOP1, SOPP). */
 static void disassembles(void **state)
 {
@@ -373,6 +445,8 @@ int main(void)
 		cmocka_unit_test(a_crashed_worker_says_so),
 		cmocka_unit_test(a_hanging_worker_is_ended),
 		cmocka_unit_test(a_missing_compiler_is_named),
+		cmocka_unit_test(foreign_entries_are_compiled_anew),
+		cmocka_unit_test(what_is_cached_starts_nothing),
 		cmocka_unit_test(workers_are_no_children),
 		cmocka_unit_test(workers_end_with_the_program),
 		cmocka_unit_test(a_forked_child_has_workers_of_its_own),

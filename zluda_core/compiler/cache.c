@@ -2,6 +2,8 @@
 #include "zluda_core/compiler/cache.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +16,12 @@
 #define DEFAULT_LIMIT (1ull << 30)
 #define MAX_ENTRY     (256u << 20)
 
-enum { TOUCH_SECONDS = 3600 /* how exact `used` is */, KEEP_PERCENT = 90 /* of the limit, after eviction */ };
+enum {
+	TOUCH_SECONDS = 3600 /* how exact `used` is */,
+	KEEP_PERCENT = 90 /* of the limit, after eviction */,
+	PAGE = 4096,
+	MORE_PAGES = 6 /* of an entry: its row, the indexes */
+};
 
 /* ---- where ------------------------------------------------------------------------------------------ */
 
@@ -134,6 +141,37 @@ static void key_hash(const struct cache_key *k, uint8_t hash[16])
 	memcpy(hash, canonical.digest, 16);
 }
 
+/* ---- a limit of the program's ---------------------------------------------------------------------- */
+
+/* Writing beyond RLIMIT_FSIZE raises a signal that would end the program: this thread holds and drops it. */
+struct held_signal {
+	sigset_t before;
+	bool was_pending;
+};
+
+static void hold_signal(struct held_signal *h)
+{
+	sigset_t limit, pending;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigpending(&pending);
+	h->was_pending = sigismember(&pending, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &h->before);
+}
+
+static void release_signal(const struct held_signal *h)
+{
+	const struct timespec now = {0, 0};
+	sigset_t limit;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	while (!h->was_pending && sigtimedwait(&limit, NULL, &now) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
 /* Also updates when it was used, unless that is nearly so. */
@@ -211,14 +249,14 @@ static void change_row(const struct cache_file *f, const char *sql, int64_t id, 
 	f->sql->finalize(s);
 }
 
-bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t *bytes)
+static void get(struct cache *c, const struct cache_key *key, struct row *out)
 {
 	struct row r = {0};
 	struct cache_file f;
 	int64_t now = time(NULL);
 
 	if (cache_file_open(c, &f, NULL))
-		return false;
+		return;
 	int rc = select_row(&f, key, &r);
 	if (r.damaged)
 		change_row(&f, "DELETE FROM entry WHERE rowid=?1 AND ?2=?2", r.id, 0);
@@ -227,6 +265,17 @@ bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t
 	if (cache_file_is_damage(rc))
 		cache_file_discard(c, &f);
 	cache_file_close(&f);
+	*out = r;
+}
+
+bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t *bytes)
+{
+	struct held_signal held;
+	struct row r = {0};
+
+	hold_signal(&held);
+	get(c, key, &r);
+	release_signal(&held);
 	*data = r.data;
 	*bytes = r.bytes;
 	return r.data != NULL;
@@ -258,6 +307,7 @@ static int evict(const struct cache *c, const struct cache_file *f, uint64_t com
 	uint64_t keep = c->limit / 100 * KEEP_PERCENT;
 	int rc = 0;
 
+	coming = (coming / PAGE + MORE_PAGES) * PAGE;
 	if (bytes_used(f) + coming <= c->limit)
 		return 0;
 	while (!rc && bytes_used(f) + coming > keep) {
@@ -322,23 +372,31 @@ static int put(const struct cache *c, const struct cache_file *f, const struct c
 void cache_put(struct cache *c, const struct cache_key *key, const void *data, size_t bytes)
 {
 	struct cache_file f;
+	struct held_signal held;
 
-	if (!bytes || bytes > MAX_ENTRY || bytes > c->limit / 4 || cache_file_open(c, &f, NULL))
+	if (!bytes || bytes > MAX_ENTRY || bytes > c->limit / 4)
 		return;
-	if (f.writable && cache_file_is_damage(put(c, &f, key, data, bytes)))
-		cache_file_discard(c, &f);
-	cache_file_close(&f);
+	hold_signal(&held);
+	if (!cache_file_open(c, &f, NULL)) {
+		if (f.writable && cache_file_is_damage(put(c, &f, key, data, bytes)))
+			cache_file_discard(c, &f);
+		cache_file_close(&f);
+	}
+	release_signal(&held);
 }
 
 void cache_drop(struct cache *c, const struct cache_key *key)
 {
+	struct held_signal held;
 	struct cache_file f;
 	struct row r = {0};
 
-	if (cache_file_open(c, &f, NULL))
-		return;
-	if (!select_row(&f, key, &r) && r.found)
-		change_row(&f, "DELETE FROM entry WHERE rowid=?1 AND ?2=?2", r.id, 0);
-	free(r.data);
-	cache_file_close(&f);
+	hold_signal(&held);
+	if (!cache_file_open(c, &f, NULL)) {
+		if (!select_row(&f, key, &r) && r.found)
+			change_row(&f, "DELETE FROM entry WHERE rowid=?1 AND ?2=?2", r.id, 0);
+		free(r.data);
+		cache_file_close(&f);
+	}
+	release_signal(&held);
 }
