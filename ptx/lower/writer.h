@@ -137,6 +137,7 @@ bool lower_move(struct lower *l);
 bool lower_memory(struct lower *l);
 bool lower_async_copy(struct lower *l);
 bool lower_dot_product(struct lower *l);
+bool lower_video(struct lower *l);
 bool lower_atomic(struct lower *l);
 bool lower_stack(struct lower *l);
 bool lower_matrix(struct lower *l);
