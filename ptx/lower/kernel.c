@@ -49,20 +49,22 @@ static void write_declarations(struct lower *l, FILE *out)
 	l->declared = (struct ir_declarations){0};
 }
 
+/* "amdgpu-ieee" off: minima of signaling NaNs are the other operand, as PTX has it, without a step that quiets them. */
 static void write_attributes(const struct lower *l, FILE *out)
 {
 	const char *f32 = l->flushes ? "preserve-sign,preserve-sign" : "ieee,ieee";
+	char modes[160];
 
+	snprintf(modes, sizeof(modes),
+		 "\"amdgpu-ieee\"=\"false\" \"denormal-fp-math-f32\"=\"%s\" "
+		 "\"denormal-fp-math\"=\"ieee,ieee\"",
+		 f32);
 	fprintf(out,
 		"attributes #0 = { nounwind \"amdgpu-flat-work-group-size\"=\"1,%u\" "
-		"\"uniform-work-group-size\"=\"true\" "
-		"\"denormal-fp-math-f32\"=\"%s\" \"denormal-fp-math\"=\"ieee,ieee\" }\n"
-		"attributes #1 = { nounwind alwaysinline \"denormal-fp-math-f32\"=\"%s\" "
-		"\"denormal-fp-math\"=\"ieee,ieee\" }\n"
+		"\"uniform-work-group-size\"=\"true\" %s }\nattributes #1 = { nounwind alwaysinline %s }\n"
 		"attributes #2 = { nounwind noinline \"amdgpu-flat-work-group-size\"=\"1,%u\" "
-		"\"uniform-work-group-size\"=\"true\" \"denormal-fp-math-f32\"=\"%s\" "
-		"\"denormal-fp-math\"=\"ieee,ieee\" }\n",
-		block_limit(l->kernel), f32, f32, block_limit(l->kernel), f32);
+		"\"uniform-work-group-size\"=\"true\" %s }\n",
+		block_limit(l->kernel), modes, modes, block_limit(l->kernel), modes);
 }
 
 /* Names of files are the user's; a quote or backslash would end the string. */

@@ -225,6 +225,15 @@ static unsigned all_parts(unsigned parts, unsigned first)
 	return s;
 }
 
+/* Without its minus, which is vmad's to apply. */
+static struct ir magnitude(struct lower *l, const struct ptx_operand *o)
+{
+	struct ptx_operand plain = *o;
+
+	plain.negate = false;
+	return read_bits(l, &plain, 32);
+}
+
 static void read_sources(struct lower *l, struct video *x)
 {
 	const struct ptx_inst *i = l->i;
@@ -232,11 +241,11 @@ static void read_sources(struct lower *l, struct video *x)
 	unsigned parts = x->parts;
 
 	x->is_signed = typed && i->type == PTX_S32;
-	x->a = (struct source){read_bits(l, &i->src[0], 32), i->src[0].select,
+	x->a = (struct source){magnitude(l, &i->src[0]), i->src[0].select,
 			       (typed ? i->type2 : i->type) == PTX_S32};
-	x->b = (struct source){read_bits(l, &i->src[1], 32), i->src[1].select,
+	x->b = (struct source){magnitude(l, &i->src[1]), i->src[1].select,
 			       (typed ? i->type3 : i->type2) == PTX_S32};
-	x->c = i->nsrc > 2 ? read_bits(l, &i->src[2], 32) : ir_text("0");
+	x->c = i->nsrc > 2 ? magnitude(l, &i->src[2]) : ir_text("0");
 	x->select = i->dst[0].select;
 	x->wide = x->primary == SHL || x->primary == MAD ? 128 : 64;
 	if (parts == 1)

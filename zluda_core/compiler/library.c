@@ -12,7 +12,7 @@ extern const char library_begin[] __attribute__((visibility("hidden"))),
 	library_end[] __attribute__((visibility("hidden")));
 
 /* Of the kernel, which the library's functions have to share. */
-static const char *const modes[] = {"denormal-fp-math", "denormal-fp-math-f32"};
+static const char *const modes[] = {"denormal-fp-math", "denormal-fp-math-f32", "amdgpu-ieee"};
 enum { KERNEL_CONVENTION = 91 }; /* amdgpu_kernel */
 
 static bool needs_library(LLVMModuleRef module)
