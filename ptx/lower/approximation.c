@@ -2,17 +2,30 @@
  *
  * Approximations (PTX ISA 9.7.3, 9.7.4.9, .10) within the ISA's bounds. AMD's instructions take subnormals as zeros: they serve
  * with .ftz; without it the correctly rounded operation does, or LLVM's expansion that scales. v_rcp_f32 and v_rsq_f32
- * are right to one unit in the last place (AMD, "RDNA3 ISA", 16.8), so that x * rcp(y) stays below the two of div.approx.
+ * are right to one unit in the last place (AMD, "RDNA3 ISA", 16.8).
  */
 #include "ptx/lower/writer.h"
 
 #define SMALL (BIT(F16) | BIT(BF16))
-#define RCP   "call float @llvm.amdgcn.rcp.f32(float "
+#define SINE                                                                     \
+	"$1 = call float @llvm.sin.f32(float $a)\n$2 = fcmp oeq float $a, 0.0\n" \
+	"$r = select i1 $2, float $a, float $1"
+#define RCP "call float @llvm.amdgcn.rcp.f32(float "
 
 static const struct rule rules[] = {
+	/* a * (1 / b) would be up to 2.5 units off: one step towards a, unless that gives no number (b = 0, infinite) or a zero, which has lost its sign */
 	{PTX_OP_DIV, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "tt", 't',
-	 "$1 = " RCP "$b)\n$r = fmul float $a, $1"},
-	{PTX_OP_DIV, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "tt", 't', "$r = fdiv float $a, $b"},
+	 "$1 = " RCP "$b)\n$2 = fmul float $a, $1\n$3 = fneg float $b\n"
+	 "$4 = call float @llvm.fma.f32(float $3, float $2, float $a)\n"
+	 "$5 = call float @llvm.fma.f32(float $4, float $1, float $2)\n$6 = fcmp one float $5, 0.0\n"
+	 "$r = select i1 $6, float $5, float $2"},
+	/* beyond 2^126 the reciprocal is 0 (9.7.3.8) */
+	{PTX_OP_DIV, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "tt", 't',
+	 "$1 = fdiv float $a, $b\n$2 = call float @llvm.copysign.f32(float 0.0, float $b)\n$3 = fmul float "
+	 "$a, $2\n"
+	 "$4 = call float @llvm.fabs.f32(float $b)\n$5 = fcmp ogt float $4, 0x47D0000000000000\n"
+	 "$6 = fcmp olt float $4, 0x7FF0000000000000\n$7 = and i1 $5, $6\n$r = select i1 $7, float $3, float "
+	 "$1"},
 	{PTX_OP_DIV, BIT(F32), PTX_F_FULL, 0, "tt", 't', "$r = fdiv float $a, $b"},
 	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "t", 't', "$r = " RCP "$a)"},
 	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't', "$r = fdiv float 1.0, $a"},
@@ -23,13 +36,14 @@ static const struct rule rules[] = {
 	 "$1 = call float @llvm.sqrt.f32(float $a)\n$r = fdiv float 1.0, $1"},
 	{PTX_OP_RSQRT, BIT(F64), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
 	 "$1 = call double @llvm.sqrt.f64(double $a)\n$r = fdiv double 1.0, $1"},
-	{PTX_OP_SIN, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.sin.f32(float $a)"},
+	/* of -0 it is -0 */
+	{PTX_OP_SIN, BIT(F32), PTX_F_APPROX, 0, "t", 't', SINE},
 	{PTX_OP_COS, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.cos.f32(float $a)"},
 	{PTX_OP_EX2, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.exp2.f32(float $a)"},
 	{PTX_OP_TANH, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @ct_tanh(float $a)"},
 	/* those of f16 and bf16, through f32 */
 	{PTX_OP_TANH, SMALL, PTX_F_APPROX, 0, "x", 'x', "$r = call float @ct_tanh(float $a)"},
-	{PTX_OP_SIN, SMALL, PTX_F_APPROX, 0, "x", 'x', "$r = call float @llvm.sin.f32(float $a)"},
+	{PTX_OP_SIN, SMALL, PTX_F_APPROX, 0, "x", 'x', SINE},
 	{PTX_OP_COS, SMALL, PTX_F_APPROX, 0, "x", 'x', "$r = call float @llvm.cos.f32(float $a)"},
 	{PTX_OP_EX2, SMALL, PTX_F_APPROX, 0, "x", 'x', "$r = call float @llvm.exp2.f32(float $a)"},
 	{PTX_OP_LG2, SMALL, PTX_F_APPROX, 0, "x", 'x', "$r = call float @llvm.log2.f32(float $a)"},

@@ -218,9 +218,10 @@ static bool float_to_float(struct lower *l, enum ptx_type to, enum ptx_type from
 {
 	const struct small *f = small_of(to);
 	bool flags = l->i->flags & (PTX_F_SATFINITE | PTX_F_RELU);
-	struct ir v = round_to_integer(l, float_source(l, &from), from);
+	struct ir v = float_source(l, &from);
 	unsigned have = ptx_type_bits(from), want = ptx_type_bits(to);
 
+	v = round_to_integer(l, v, from);
 	if (f && (to != PTX_F16 || !is_nearest(l) || flags)) {
 		if (from != PTX_F32)
 			v = from == PTX_F16 ? ir_extend(l, v, from)

@@ -58,8 +58,7 @@ static const struct rule nearest[] = {
 /* .rz, .rm, .rp */
 static const struct rule directed[] = {
 	{PTX_OP_ADD, F32_64, 0, 0, "tt", 't', "$r = call $T @ct_add_$t($T $a, $T $b, i32 $o)"},
-	{PTX_OP_SUB, F32_64, 0, 0, "tt", 't',
-	 "$1 = fneg $T $b\n$r = call $T @ct_add_$t($T $a, $T $1, i32 $o)"},
+	{PTX_OP_SUB, F32_64, 0, 0, "tt", 't', "$r = call $T @ct_sub_$t($T $a, $T $b, i32 $o)"},
 	{PTX_OP_MUL, F32_64, 0, 0, "tt", 't', "$r = call $T @ct_mul_$t($T $a, $T $b, i32 $o)"},
 	{PTX_OP_FMA, F32_64, 0, 0, "ttt", 't', "$r = call $T @ct_fma_$t($T $a, $T $b, $T $c, i32 $o)"},
 	{PTX_OP_MAD, F32_64, 0, 0, "ttt", 't', "$r = call $T @ct_fma_$t($T $a, $T $b, $T $c, i32 $o)"},
@@ -77,8 +76,7 @@ static const struct rule mixed[] = {
 };
 static const struct rule mixed_directed[] = {
 	{PTX_OP_ADD, BIT(F32), 0, 0, "Ut", 't', "$r = call float @ct_add_f32(float $a, float $b, i32 $o)"},
-	{PTX_OP_SUB, BIT(F32), 0, 0, "Ut", 't',
-	 "$1 = fneg float $b\n$r = call float @ct_add_f32(float $a, float $1, i32 $o)"},
+	{PTX_OP_SUB, BIT(F32), 0, 0, "Ut", 't', "$r = call float @ct_sub_f32(float $a, float $b, i32 $o)"},
 	{PTX_OP_FMA, BIT(F32), 0, 0, "UUt", 't',
 	 "$r = call float @ct_fma_f32(float $a, float $b, float $c, i32 $o)"},
 };
@@ -91,7 +89,7 @@ static unsigned class_mask(enum ptx_sub sub)
 	case PTX_SUB_INFINITE: return 0x204;
 	case PTX_SUB_NUMBER: return 0x3fc;
 	case PTX_SUB_NOTANUMBER: return 0x003;
-	case PTX_SUB_NORMAL: return 0x108;
+	case PTX_SUB_NORMAL: return 0x168; /* zeros too (9.7.3.1) */
 	default: return 0x090;
 	}
 }

@@ -33,11 +33,13 @@ enum ct_rounding { CT_RN = 1, CT_RZ, CT_RM, CT_RP, CT_RNA, CT_RS };
 
 /* rounding.c: arithmetic rounded towards zero, down or up. */
 float ct_add_f32(float a, float b, uint32_t mode);
+float ct_sub_f32(float a, float b, uint32_t mode);
 float ct_mul_f32(float a, float b, uint32_t mode);
 float ct_fma_f32(float a, float b, float c, uint32_t mode);
 float ct_div_f32(float a, float b, uint32_t mode);
 float ct_sqrt_f32(float a, uint32_t mode);
 double ct_add_f64(double a, double b, uint32_t mode);
+double ct_sub_f64(double a, double b, uint32_t mode);
 double ct_mul_f64(double a, double b, uint32_t mode);
 double ct_fma_f64(double a, double b, double c, uint32_t mode);
 double ct_div_f64(double a, double b, uint32_t mode);

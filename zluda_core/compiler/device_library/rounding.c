@@ -50,6 +50,11 @@ float ct_add_f32(float a, float b, uint32_t mode)
 	return zero_sum(a, b, directed_f32(sum, farther, overflow || nearer, mode), mode);
 }
 
+float ct_sub_f32(float a, float b, uint32_t mode)
+{
+	return ct_add_f32(a, -b, mode);
+}
+
 /* v is exact, or rounded to odd. */
 float ct_f32_of_f64(double v, uint32_t mode)
 {
@@ -106,6 +111,12 @@ double ct_add_f64(double a, double b, uint32_t mode)
 	if (sum == 0 && mode == CT_RM)
 		return f64_of((f64_bits(a) | f64_bits(b)) & 1ull << 63);
 	return directed_f64(sum, farther, overflow || nearer, mode);
+}
+
+/* A NaN stays as it is. */
+double ct_sub_f64(double a, double b, uint32_t mode)
+{
+	return b != b ? b + a : ct_add_f64(a, -b, mode);
 }
 
 /* ---- f64 products, quotients, roots: compared with the exact result where nothing under- or overflows */
