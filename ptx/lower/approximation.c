@@ -12,13 +12,17 @@
 	"$r = select i1 $2, float $a, float $1"
 #define RCP "call float @llvm.amdgcn.rcp.f32(float "
 
+/* a * (1 / divisor) would be up to 2.5 units off: one step towards a, unless that gives no number (a divisor of 0, infinite) or
+ * a zero, which has lost its sign. */
+#define QUOTIENT(divisor, to)                                                          \
+	"$1 = " RCP divisor ")\n$2 = fmul float $a, $1\n$3 = fneg float " divisor "\n" \
+	"$4 = call float @llvm.fma.f32(float $3, float $2, float $a)\n"                \
+	"$5 = call float @llvm.fma.f32(float $4, float $1, float $2)\n"                \
+	"$6 = fcmp one float $5, 0.0\n" to " = select i1 $6, float $5, float $2\n"
+
 static const struct rule rules[] = {
-	/* a * (1 / b) would be up to 2.5 units off: one step towards a, unless that gives no number (b = 0, infinite) or a zero, which has lost its sign */
 	{PTX_OP_DIV, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "tt", 't',
-	 "$1 = " RCP "$b)\n$2 = fmul float $a, $1\n$3 = fneg float $b\n"
-	 "$4 = call float @llvm.fma.f32(float $3, float $2, float $a)\n"
-	 "$5 = call float @llvm.fma.f32(float $4, float $1, float $2)\n$6 = fcmp one float $5, 0.0\n"
-	 "$r = select i1 $6, float $5, float $2"},
+	 QUOTIENT("$b", "$7") "$r = bitcast float $7 to float"},
 	/* beyond 2^126 the reciprocal is 0 (9.7.3.8) */
 	{PTX_OP_DIV, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "tt", 't',
 	 "$1 = fdiv float $a, $b\n$2 = call float @llvm.copysign.f32(float 0.0, float $b)\n$3 = fmul float "
@@ -26,7 +30,12 @@ static const struct rule rules[] = {
 	 "$4 = call float @llvm.fabs.f32(float $b)\n$5 = fcmp ogt float $4, 0x47D0000000000000\n"
 	 "$6 = fcmp olt float $4, 0x7FF0000000000000\n$7 = and i1 $5, $6\n$r = select i1 $7, float $3, float "
 	 "$1"},
-	{PTX_OP_DIV, BIT(F32), PTX_F_FULL, 0, "tt", 't', "$r = fdiv float $a, $b"},
+	/* the same over the full range: a divisor whose reciprocal would be a subnormal is scaled by 2^-32, and the result */
+	{PTX_OP_DIV, BIT(F32), PTX_F_FULL | PTX_F_FTZ, 0, "tt", 't',
+	 "$1 = call float @llvm.fabs.f32(float $b)\n$2 = fcmp ogt float $1, 0x45F0000000000000\n"
+	 "$8 = select i1 $2, float 0x3DF0000000000000, float 1.0\n$9 = fmul float $b, $8\n" QUOTIENT(
+		 "$9", "$7") "$r = fmul float $7, $8"},
+	{PTX_OP_DIV, BIT(F32), PTX_F_FULL, PTX_F_FTZ, "tt", 't', "$r = fdiv float $a, $b"},
 	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "t", 't', "$r = " RCP "$a)"},
 	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't', "$r = fdiv float 1.0, $a"},
 	{PTX_OP_SQRT, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.sqrt.f32(float $a)"},

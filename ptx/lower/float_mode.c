@@ -32,7 +32,7 @@ static bool needs_subnormals(const struct ptx_inst *i)
 	return uses_f32_mode(i) &&
 	       (!(i->flags & PTX_F_FTZ) || i->rnd == PTX_RZ || i->rnd == PTX_RM || i->rnd == PTX_RP ||
 		computes_in_f32(i->type) != (i->type == PTX_F32) || i->op == PTX_OP_TANH ||
-		(i->op == PTX_OP_DIV && !(i->flags & PTX_F_APPROX)));
+		(i->op == PTX_OP_DIV && !(i->flags & (PTX_F_APPROX | PTX_F_FULL))));
 }
 
 /* One function's worth; a callee that isn't .ftz throughout decides for the kernel, so only leaf kernels qualify. */
