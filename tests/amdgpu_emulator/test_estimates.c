@@ -37,6 +37,7 @@ static void test_binary32(void **unused)
 		assert_true(fabs((double)e - v) <= ulp);
 		assert_true(e == estimate_f32(v, i));
 		assert_true(estimate_f32(v, 0) == nearest);
+		assert_true((double)nearest != v || e == nearest);
 		moved += e != nearest;
 	}
 	assert_true(moved > VALUES / 4);

@@ -286,17 +286,16 @@ static inline uint64_t mix(double v, uint32_t seed)
 	return h ^ h >> 29;
 }
 
-/* One of the neighbours of the exact value, which are less than an ULP away from it; of a value that is exact, also the one
- * that is one ULP away. */
+/* One of the two neighbours of the exact value. What is exact stays so: the documents' examples are (V_EXP_F32 of 0 is 1, V_RSQ_F32
+ * of 4 is 0.5). */
 static inline float estimate_f32(double v, uint32_t seed)
 {
 	float r = (float)v;
 	uint32_t u = f32_bits(r), e = u >> 23 & 255;
-	bool away = (double)fabsf(r) < fabs(v) || ((double)fabsf(r) == fabs(v) && (mix(v, seed) >> 41 & 1));
 
-	if (!seed || e < 2 || e > 253 || !(mix(v, seed) >> 40 & 1))
+	if (!seed || (double)r == v || e < 2 || e > 253 || !(mix(v, seed) >> 40 & 1))
 		return r;
-	return f32_from(away ? u + 1 : u - 1);
+	return f32_from((double)fabsf(r) < fabs(v) ? u + 1 : u - 1);
 }
 
 static inline double estimate_f64(double v, uint32_t seed)
