@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define MAX_OPERANDS 32
 
@@ -97,8 +98,26 @@ struct form *form_add(struct suite *s, const char *sig, lane_ref ref, const char
 /* Text as by printf, for `text` above; gone with suite_free. */
 char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* What runs the forms (device.c). */
+struct device_ops;
+struct runner {
+	const struct device_ops *device; /* the one that is judged */
+	const char *options;             /* of its open function */
+	/* Where results are written: "equal" (to the interpreter's), "bound" (other bits, but as the document allows), "differs" or
+	 * "refused", suite, form, reason; NULL: nowhere. */
+	FILE *results;
+	unsigned stride, phase; /* one form in `stride` */
+	unsigned seen;
+};
+extern struct runner runner;
+/* "interp", "amdemu:gfx1100[,options]": false when there is none of that name. */
+bool runner_choose(const char *name);
+bool runner_wants(void); /* whether the next form is one of those that run */
+void runner_note(const char *result, const char *suite, const char *form, const char *reason);
+
 struct tally {
 	unsigned passed, failed, refused;
+	unsigned bound; /* of those that passed, without the interpreter's bits */
 };
 /* Runs every form whose name contains `filter`; prints a line each. */
 void suite_run(struct suite *s, const char *filter, struct tally *t);

@@ -255,15 +255,16 @@ static int place_symbols(struct machine *m, struct diag *d)
 	return rc ? rc : relocate(m, d);
 }
 
-static int machine_open(struct machine *m, const struct suite *s, struct diag *d)
+static int machine_open(struct machine *m, const struct suite *s, const struct device_ops *ops,
+			const char *options, struct diag *d)
 {
 	struct dev_module_env env;
 	size_t bytes;
 	char *text = suite_text(s, &bytes);
 	int rc;
 
-	m->ops = &device_interp;
-	rc = m->ops->open(&m->dev, 0, NULL, &host, d);
+	m->ops = ops;
+	rc = m->ops->open(&m->dev, 0, options, &host, d);
 	if (rc)
 		goto out;
 	for (unsigned i = 0; i < NBUFFERS && !rc; i++)
@@ -482,25 +483,89 @@ static int compare(const struct machine *m, const struct form *f, unsigned total
 	return 1;
 }
 
-static void form_run(struct machine *m, struct form *f, unsigned index, struct tally *t)
+/* The same bits, or NaNs. */
+static bool same_result(char letter, uint64_t a, uint64_t b)
+{
+	enum float_format fmt = letter_format(letter);
+	unsigned step = fmt == FORMAT_NONE ? 64 : format_info(fmt)->bits;
+
+	for (unsigned at = 0; at < 64; at += step) {
+		uint64_t x = low_bits(a >> at, step), y = low_bits(b >> at, step);
+		if (x != y && (fmt == FORMAT_NONE || !is_nan(fmt, x) || !is_nan(fmt, y)))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the interpreter, given the same inputs, has the same results where the document says what they are. */
+static bool equals_twin(const struct machine *m, struct machine *twin, const struct form *f, unsigned total,
+			const char *name)
+{
+	unsigned nout = (unsigned)strlen(f->outs);
+	struct diag d = DIAG_INIT;
+	struct dev_kernel *k;
+	char why[1024];
+
+	memcpy(twin->in, m->in, total * strlen(f->ins) * 8);
+	if (twin->ops->kernel_get(twin->dev, twin->loaded, name, &k, &d) ||
+	    launch(twin, k, f, total, why, sizeof(why)))
+		return false;
+	for (unsigned i = 0; i < total * nout; i++)
+		if (m->want[i].kind != WANT_ANY && !same_result(f->outs[i % nout], m->out[i], twin->out[i]))
+			return false;
+	return true;
+}
+
+static unsigned form_threads(const struct form *f)
+{
+	unsigned total = f->fill ? f->ntuples : values_count(f->ins), block = group_size(f);
+
+	if (f->dims[0])
+		return block;
+	if (f->most && total > f->most)
+		total = f->most;
+	return (total + block - 1) / block * block;
+}
+
+static void form_refused(struct form *f, const char *suite, struct tally *t, const struct diag *d)
+{
+	char reason[800];
+
+	snprintf(reason, sizeof(reason), "%s: %s", d->where, d->what);
+	t->refused++;
+	f->result = FORM_REFUSED;
+	printf("refused %s: %s\n", f->name, d->what);
+	runner_note("refused", suite, f->name, reason);
+}
+
+static void form_judged(struct form *f, const char *suite, struct tally *t, bool equal, const char *why)
+{
+	f->result = *why ? FORM_FAILED : FORM_PASSED;
+	t->passed += !*why;
+	t->failed += *why != 0;
+	t->bound += !*why && !equal;
+	runner_note(*why ? "differs" : equal ? "equal" : "bound", suite, f->name, why);
+	if (*why)
+		printf("FAILED  %s: %s\n", f->name, why);
+	else
+		printf("%s %s\n", equal ? "ok     " : "bound  ", f->name);
+}
+
+/* twin: the interpreter, beside another device; or NULL. */
+static void form_run(struct machine *m, struct machine *twin, struct form *f, unsigned index,
+		     const char *suite, struct tally *t)
 {
 	struct diag d = DIAG_INIT;
 	struct dev_kernel *k;
 	char name[16], why[1024] = "";
-	unsigned total = f->fill ? f->ntuples : values_count(f->ins), block = group_size(f);
+	unsigned total = form_threads(f);
+	bool equal = true;
 	int rc;
 
-	if (f->most && total > f->most)
-		total = f->most;
-	total = (total + block - 1) / block * block;
-	if (f->dims[0])
-		total = block;
 	snprintf(name, sizeof(name), "k%u", index);
 	rc = m->ops->kernel_get(m->dev, m->loaded, name, &k, &d);
 	if (rc == CUTRACE_ENOTSUP) {
-		t->refused++;
-		f->result = FORM_REFUSED;
-		printf("refused %s: %s\n", f->name, d.what);
+		form_refused(f, suite, t, &d);
 		return;
 	}
 	if (rc)
@@ -512,28 +577,35 @@ static void form_run(struct machine *m, struct form *f, unsigned index, struct t
 	}
 	if (!rc && !f->faults)
 		rc = compare(m, f, total, why, sizeof(why));
-	f->result = rc ? FORM_FAILED : FORM_PASSED;
-	t->passed += !rc;
-	t->failed += !!rc;
-	if (rc)
-		printf("FAILED  %s: %s\n", f->name, why);
-	else
-		printf("ok      %s\n", f->name);
+	if (!rc && !f->faults && twin)
+		equal = equals_twin(m, twin, f, total, name);
+	form_judged(f, suite, t, equal, rc && !*why ? "?" : why);
+}
+
+static bool open_or_say(struct machine *m, const struct suite *s, const struct device_ops *ops,
+			const char *options)
+{
+	struct diag d = DIAG_INIT;
+
+	if (!machine_open(m, s, ops, options, &d))
+		return true;
+	printf("FAILED  suite %s: %s: %s\n", s->name, d.where, d.what);
+	return false;
 }
 
 void suite_run(struct suite *s, const char *filter, struct tally *t)
 {
-	struct machine m = {0};
-	struct diag d = DIAG_INIT;
+	struct machine m = {0}, twin = {0};
+	bool other = runner.device != &device_interp;
 
-	if (machine_open(&m, s, &d)) {
-		printf("FAILED  suite %s: %s: %s\n", s->name, d.where, d.what);
+	if (!open_or_say(&m, s, runner.device, runner.options) ||
+	    (other && !open_or_say(&twin, s, &device_interp, NULL)))
 		t->failed++;
-		machine_close(&m);
-		return;
-	}
-	for (unsigned i = 0; i < s->n; i++)
-		if (!filter || strstr(s->forms[i].name, filter))
-			form_run(&m, &s->forms[i], i, t);
+	else
+		for (unsigned i = 0; i < s->n; i++)
+			if ((!filter || strstr(s->forms[i].name, filter)) && runner_wants())
+				form_run(&m, other ? &twin : NULL, &s->forms[i], i, s->name, t);
 	machine_close(&m);
+	if (other)
+		machine_close(&twin);
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ptx_isa [--missing] [FILTER]: runs every form, one line each, and counts; then says how much of the ISA
- * that is (coverage.h), with --missing naming each form that no test executes. `test_ptx_isa --emit DIR` writes
- * the modules as PTX instead, so that another assembler can judge their syntax.
+ * test_ptx_isa [options] [FILTER]: runs every form, one line each, and counts; then says how much of the ISA that is
+ * (coverage.h). Options:
+ *   --missing          name each form that no test executes
+ *   --device NAME      on another device than the interpreter: amdemu:gfx1100[,options]
+ *   --results FILE     write a line for each form (form.h); table.sh makes a table of such files
+ *   --stride N[,PHASE] only one form in N
+ *   --emit DIR         write the modules as PTX instead, so that another assembler can judge their syntax
  */
+#include <getopt.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -91,6 +97,7 @@ static void part_test(void **state)
 	p->forms(&s);
 	suite_run(&s, filter, &t);
 	printf("%s: %u forms passed, %u failed, %u refused\n", p->name, t.passed, t.failed, t.refused);
+	total.bound += t.bound;
 	total.passed += t.passed;
 	total.failed += t.failed;
 	total.refused += t.refused;
@@ -118,29 +125,76 @@ static int emit_all(const char *dir)
 	return 0;
 }
 
+static bool parse_stride(const char *text)
+{
+	char *end;
+
+	runner.stride = (unsigned)strtoul(text, &end, 0);
+	runner.phase = *end == ',' ? (unsigned)strtoul(end + 1, &end, 0) : 0;
+	return runner.stride && runner.phase < runner.stride && !*end;
+}
+
+static struct {
+	const char *emit;
+	bool all;
+} options;
+
+static int parse_options(int argc, char **argv)
+{
+	static const struct option names[] = {{"missing", 0, NULL, 'm'}, {"device", 1, NULL, 'd'},
+					      {"results", 1, NULL, 'r'}, {"stride", 1, NULL, 's'},
+					      {"emit", 1, NULL, 'e'},    {0}};
+	int c;
+	bool good = true;
+
+	while (good && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		switch (c) {
+		case 'm': options.all = true; break;
+		case 'e': options.emit = optarg; break;
+		case 'd': good = runner_choose(optarg); break;
+		case 's': good = parse_stride(optarg); break;
+		case 'r': good = (runner.results = fopen(optarg, "w")) != NULL; break;
+		default: return 2;
+		}
+		if (!good)
+			fprintf(stderr, "test_ptx_isa: can't use %s\n", optarg);
+	}
+	filter = argv[optind];
+	return good ? 0 : 2;
+}
+
+static bool everything(void)
+{
+	return !filter && runner.stride == 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[NPARTS];
-	bool all = argc > 1 && !strcmp(argv[1], "--missing");
 	unsigned unknown = 0;
-	int rc;
+	int rc = parse_options(argc, argv);
 
-	if (argc == 3 && !strcmp(argv[1], "--emit"))
-		return emit_all(argv[2]);
-	argc -= all;
-	argv += all;
-	filter = argc > 1 ? argv[1] : NULL;
+	if (rc)
+		return rc;
+	if (options.emit)
+		return emit_all(options.emit);
 	coverage = coverage_new();
 	for (size_t i = 0; i < NPARTS; i++)
 		tests[i] = (struct CMUnitTest){parts[i].name, part_test, NULL, NULL, (void *)&parts[i]};
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rc = cmocka_run_group_tests_name("ptx_isa", tests, NULL, NULL);
-	if (!filter)
-		unknown = coverage_print(coverage, all);
+	if (everything())
+		unknown = coverage_print(coverage, options.all);
 	coverage_free(coverage);
 	if (unknown)
 		printf("%u opcodes of programs are not in the table of the ISA (isa_table.c)\n", unknown);
-	printf("%u forms passed, %u failed, %u refused\n", total.passed, total.failed, total.refused);
+	printf("%u forms passed, %u failed, %u refused", total.passed, total.failed, total.refused);
+	if (total.bound)
+		printf("; %u of them within the document's bounds, with other bits than the interpreter",
+		       total.bound);
+	putchar('\n');
+	if (runner.results)
+		fclose(runner.results);
 	mpfr_free_cache();
 	mpfr_mp_memory_cleanup();
 	return rc || unknown;
