@@ -55,6 +55,7 @@ static const struct command commands[] = {
 #endif
 #ifdef CUTRACE_HAVE_REPLAY
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
+	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",
@@ -77,7 +78,7 @@ static void print_help(FILE *out)
 		     "Records what a CUDA program asks of its GPU into one SQLite file, and replays it\n"
 		     "elsewhere, down to the first kernel, buffer, element and PTX line that differ.\n\n");
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-7s %-36s %s\n", c->name, c->arguments, c->help);
+		fprintf(out, "  %-13s %-34s %s\n", c->name, c->arguments, c->help);
 	fprintf(out,
 		"\n`cutrace COMMAND --help` tells more; `cutrace --version` the version.\n"
 		"Exit status: %d ran (and matches), %d ran and differs, %d wrong usage, %d could not.\n"

@@ -5,6 +5,7 @@
  */
 #include "diff/compare.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +90,7 @@ static void keep(struct comparison *c, const struct side *s, struct wanted *w, c
 static bool read_wanted(struct comparison *c, const struct side *s, struct wanted *w, unsigned n)
 {
 	struct decoder *dec = decoder_new(s->trace, 4096);
-	struct object_names *names = object_names_new(s->trace);
+	struct object_names *names = object_names_new(s->trace, s->hashes);
 	struct trace_call_iter *it = trace_calls(s->trace, 0, n ? w[n - 1].call : 0);
 	struct leaves l = {0};
 	struct trace_call call;
@@ -185,6 +186,18 @@ static int read_side(struct side *s, unsigned nroles, struct progress_of *p, str
 	return side_read(s, nroles, p->progress ? report_progress : NULL, p, d);
 }
 
+static int64_t count_hashes(const struct side *s)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t n = 0;
+
+	if (!sqlite3_prepare_v2(trace_db(s->trace), "SELECT count(*) FROM launch_hash", -1, &st, NULL) &&
+	    sqlite3_step(st) == SQLITE_ROW)
+		n = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return n;
+}
+
 int comparison_make(struct comparison *c, const char *a, const char *b, unsigned limit,
 		    void (*progress)(void *ctx, const char *path, uint64_t calls), void *ctx, struct diag *d)
 {
@@ -200,6 +213,7 @@ int comparison_make(struct comparison *c, const char *a, const char *b, unsigned
 	if (rc)
 		return rc;
 	c->v = calloc(limit + 1u, sizeof(*c->v));
+	c->a.hashes = c->b.hashes = count_hashes(&c->a) == count_hashes(&c->b);
 	c->nroles = sides_pair(&c->a, &c->b);
 	if (!c->v || !c->nroles)
 		return diag_set(d, CUTRACE_ENOMEM, a, "out of memory");

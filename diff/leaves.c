@@ -25,16 +25,18 @@ struct object_names {
 	struct named *slots; /* open addressing */
 	size_t count, capacity;
 	struct trace *trace;
+	bool hashes;
 	sqlite3_stmt *content; /* hash of a buffer */
 };
 
-struct object_names *object_names_new(struct trace *t)
+struct object_names *object_names_new(struct trace *t, bool hashes)
 {
 	struct object_names *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
 	o->trace = t;
+	o->hashes = hashes;
 	o->capacity = 1024;
 	o->slots = calloc(o->capacity, sizeof(*o->slots));
 	if (o->slots && sqlite3_prepare_v2(trace_db(t), "SELECT hash FROM buffer WHERE id=?", -1, &o->content,
@@ -351,6 +353,9 @@ static void add_payloads(struct walk *w, const struct row *r)
 {
 	for (unsigned i = 0; i < r->npayloads; i++) {
 		const struct row_payload *p = &r->payloads[i];
+
+		if (!strcmp(p->kind, "written"))
+			continue; /* its hash is there, too */
 		size_t before = enter(w, "%s", p->kind);
 
 		if (!p->shown && p->buffer)
@@ -379,7 +384,8 @@ void leaves_of(struct leaves *l, struct object_names *names, const struct row *r
 	w.at = before;
 	if (r->launch.call) {
 		add_launch(&w, r);
-		add_hashes(&w, r);
+		if (names->hashes)
+			add_hashes(&w, r);
 	}
 	add_payloads(&w, r);
 }

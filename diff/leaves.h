@@ -23,7 +23,8 @@ struct leaves {
 
 /* Objects by who saw them first. */
 struct object_names;
-struct object_names *object_names_new(struct trace *t);
+/* hashes: those of `record --check` count. */
+struct object_names *object_names_new(struct trace *t, bool hashes);
 void object_names_free(struct object_names *o);
 
 /* Replaces what *l holds. Calls must come in ascending order; role: of the call's thread. */

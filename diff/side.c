@@ -87,7 +87,7 @@ int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint6
 	      struct diag *d)
 {
 	struct decoder *dec = decoder_new(s->trace, 4096);
-	struct object_names *names = object_names_new(s->trace);
+	struct object_names *names = object_names_new(s->trace, s->hashes);
 	struct trace_call_iter *it = trace_calls(s->trace, 0, UINT64_MAX);
 	int rc = call_file_open(&s->file, d), next = 0;
 

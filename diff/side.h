@@ -18,6 +18,7 @@
 struct side {
 	const char *path;
 	struct trace *trace;
+	bool hashes;     /* both traces have hashes of what launches wrote, of equally many */
 	uint32_t *roles; /* by thread.id */
 	uint32_t nthreads;
 	unsigned nroles;

@@ -126,8 +126,19 @@ static bool at(size_t i, struct range *out)
 
 /* ---- hashing ------------------------------------------------------------------ */
 
-static bool hash_range(const struct range *r, char *buffer, uint8_t out[16])
+static bool read_piece(void *to, CUdeviceptr from, size_t n)
 {
+	struct rec_thread *t = rec_own_begin();
+	CUresult r = REAL(cuMemcpyDtoH_v2)(to, from, n);
+
+	rec_own_end(t);
+	return r == CUDA_SUCCESS;
+}
+
+/* With `written`, the contents become a payload as well. */
+static bool hash_range(const struct range *r, char *buffer, struct rec_payload *written, uint8_t out[16])
+{
+	uint64_t id = written ? rec_unique() : 0;
 	XXH3_state_t state;
 	XXH128_canonical_t canonical;
 
@@ -136,9 +147,16 @@ static bool hash_range(const struct range *r, char *buffer, uint8_t out[16])
 	for (uint64_t done = 0; done < r->bytes; done += PIECE) {
 		size_t n = r->bytes - done < PIECE ? r->bytes - done : PIECE;
 
-		if (REAL(cuMemcpyDtoH_v2)(buffer, r->base + done, n) != CUDA_SUCCESS)
+		if (!read_piece(buffer, r->base + done, n))
 			return false;
 		XXH3_128bits_update(&state, buffer, n);
+		if (written) {
+			written->offset = done;
+			rec_payload_piece(written, id, r->bytes,
+					  (done ? 0 : RING_PAYLOAD_FIRST) |
+						  (done + n == r->bytes ? RING_PAYLOAD_LAST : 0),
+					  buffer, n);
+		}
 	}
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state));
 	memcpy(out, canonical.digest, 16);
@@ -147,11 +165,17 @@ static bool hash_range(const struct range *r, char *buffer, uint8_t out[16])
 
 static void hash_one(uint64_t seq, const struct range *r, char *buffer)
 {
-	struct rec_thread *t = rec_own_begin();
+	struct rec_payload written = {.seq = seq,
+				      .kind = RING_WRITTEN,
+				      .param = -1,
+				      .device_address = r->base,
+				      .width = r->bytes,
+				      .height = 1,
+				      .depth = 1};
+	bool contents = rec_session()->flags & RING_SESSION_CONTENTS;
 	uint8_t hash[16];
-	bool ok = hash_range(r, buffer, hash);
+	bool ok = hash_range(r, buffer, contents ? &written : NULL, hash);
 
-	rec_own_end(t);
 	/* Freed meanwhile by another thread, or not readable from this context. */
 	if (ok)
 		rec_hash_record(seq, r->base, r->bytes, hash);

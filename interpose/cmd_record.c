@@ -35,10 +35,12 @@ struct recording {
 	char command[4096];
 	const char *device, *driver, *out_option;
 	uint32_t ring_bytes;
-	bool check, quiet, no_wait, ignores_children, made_trace;
+	bool quiet, no_wait, ignores_children, made_trace;
 	uint64_t app_start; /* clock ticks since boot */
 	int listen_fd, control_fd;
 	pid_t collector, app;
+	struct check_options check;
+	const char *check_text;   /* its words */
 	sigset_t signals, before; /* what is waited for; the mask the program gets */
 };
 
@@ -51,9 +53,14 @@ static void usage(FILE *out)
 	      "  --device D         run on a device of our own driver: interp[:OPTIONS]\n"
 	      "  --driver PATH      run on this libcuda.so.1 (default: the system's; without one, --device "
 	      "interp)\n"
-	      "  --check            after every launch, wait and hash what it may have written, so that a "
+	      "  --check[=WORDS]    after every launch, wait and hash what it may have written, so that a "
 	      "replay can\n"
-	      "                     name the first wrong kernel (slow)\n"
+	      "                     name the first wrong kernel (slow). WORDS, separated by commas: "
+	      "contents\n"
+	      "                     keeps what was written, too, so that launches can be replayed each on "
+	      "its\n"
+	      "                     own; opaque does so for kernels without PTX only; every:N, launch:A-B,\n"
+	      "                     kernel:GLOB choose launches\n"
 	      "  --ring-kb N        size of each thread's ring, a power of two (default 2048)\n"
 	      "  --no-wait          don't wait for children of APP that have not called the driver when APP "
 	      "ends\n"
@@ -96,13 +103,14 @@ static int parse(struct recording *r, int argc, char **argv)
 		{"output", required_argument, NULL, 'o'},
 		{"device", required_argument, NULL, 'd'},
 		{"driver", required_argument, NULL, 'D'},
-		{"check", no_argument, NULL, 'c'},
+		{"check", optional_argument, NULL, 'c'},
 		{"ring-kb", required_argument, NULL, 'r'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"no-wait", no_argument, NULL, 'w'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	struct diag d = DIAG_INIT;
 	int option;
 
 	optind = 1;
@@ -117,7 +125,13 @@ static int parse(struct recording *r, int argc, char **argv)
 			break;
 		case 'd': r->device = optarg; break;
 		case 'D': r->driver = optarg; break;
-		case 'c': r->check = true; break;
+		case 'c':
+			if (check_options_parse(&r->check, optarg, &d)) {
+				fail(&d, EXIT_USAGE);
+				return EXIT_USAGE;
+			}
+			r->check_text = optarg;
+			break;
 		case 'q': r->quiet = true; break;
 		case 'w': r->no_wait = true; break;
 		case 'r':
@@ -198,7 +212,7 @@ static void remove_socket(const struct recording *r)
 
 static void collector_child(const struct recording *r, int control_fd)
 {
-	char options[128];
+	char options[1100];
 	struct collector_options o = {.listen_fd = r->listen_fd,
 				      .control_fd = control_fd,
 				      .output = r->output,
@@ -210,7 +224,8 @@ static void collector_child(const struct recording *r, int control_fd)
 				      .device_option = r->target.device[0] ? r->target.device : NULL};
 	struct diag d = DIAG_INIT;
 
-	snprintf(options, sizeof(options), "%s", r->check ? "--check" : "");
+	snprintf(options, sizeof(options), "%s%s%s", r->check.on ? "--check" : "", r->check_text ? "=" : "",
+		 r->check_text ? r->check_text : "");
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 	_exit(collector_run(&o, &d) ? 1 : 0);
 }

@@ -125,9 +125,21 @@ static void check(const struct launch *l)
 	errno = saved;
 }
 
+/* One more launch: whether it is one of those that --check names. */
+static bool is_chosen(const struct launch *l)
+{
+	struct ring_session *s = rec_session();
+	uint64_t n;
+
+	if (l->layout && !l->layout->is_checked)
+		return false;
+	n = atomic_fetch_add(&s->launches, 1) + 1;
+	return n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0;
+}
+
 static inline CUresult finish(const struct launch *l, CUresult r)
 {
-	if (REC_UNLIKELY(rec_checking) && r == CUDA_SUCCESS && l->seq)
+	if (REC_UNLIKELY(rec_checking) && r == CUDA_SUCCESS && l->seq && is_chosen(l))
 		check(l);
 	return r;
 }

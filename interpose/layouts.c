@@ -153,11 +153,16 @@ static void learn(uint64_t function, uint64_t seq, union scratch *to)
 	size_t at[REC_MAX_PARAMS][2];
 	int n = driver_layout(function, at);
 	struct ring_params *answer = NULL;
+	bool is_checked = true;
 
 	name_kernel(function);
 	if (n < 0 || rec_checking) {
+		bool asked;
+
 		answer = rec_pages(sizeof(*answer));
-		if (answer && (!rec_ask_params(function, seq, answer) || !valid_answer(answer))) {
+		asked = answer && rec_ask_params(function, seq, answer);
+		is_checked = !asked || answer->is_checked;
+		if (answer && (!asked || !valid_answer(answer))) {
 			rec_pages_free(answer, sizeof(*answer));
 			answer = NULL;
 		}
@@ -173,6 +178,7 @@ static void learn(uint64_t function, uint64_t seq, union scratch *to)
 	to->layout.function = function;
 	to->layout.nparams = n > 0 ? (uint32_t)n : 0;
 	to->layout.known = n >= 0;
+	to->layout.is_checked = is_checked;
 	set_params(&to->layout, at);
 	if (answer)
 		set_access(&to->layout, answer);

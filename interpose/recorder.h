@@ -218,7 +218,8 @@ struct rec_layout {
 	uint64_t function;
 	uint32_t nparams, total;
 	bool known, writes_known, writes_unknown;
-	bool gaps; /* bytes of the block that belong to no parameter */
+	bool is_checked; /* --check: launches of it are looked at */
+	bool gaps;       /* bytes of the block that belong to no parameter */
 	struct {
 		uint16_t offset, bytes; /* parameter blocks end at 32764 bytes */
 		bool is_pointer, is_written;

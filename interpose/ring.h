@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 5u
+#define RING_VERSION 6u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* How calls get their numbers. Each call's is greater than that of every call that had ended before it began.
@@ -41,9 +41,14 @@ struct ring_session {
 	_Atomic uint64_t sequence; /* newest number; one fetch_add a call */
 	uint8_t pad1[56];
 	_Atomic uint64_t alone; /* the same, of the only thread */
+	uint8_t pad2[56];
+	/* --check: which launches, by their number from 1 */
+	uint64_t check_every, check_first, check_last;
+	_Atomic uint64_t launches; /* of the kernels that --check names */
 };
 enum ring_session_flag {
-	RING_SESSION_CHECK = 1 << 0, /* hash what each launch may have written */
+	RING_SESSION_CHECK = 1 << 0,    /* hash what each launch may have written */
+	RING_SESSION_CONTENTS = 1 << 1, /* and keep it */
 };
 
 /* Newest number taken. */
@@ -137,11 +142,12 @@ struct ring_memory {
 	uint8_t blocks[];
 };
 
-/* RING_ANNOUNCED: the bytes are to come from a thread of the driver's, under the same id and with
+/* RING_WRITTEN: what a launch left at device_address.
+ * RING_ANNOUNCED: the bytes are to come from a thread of the driver's, under the same id and with
  * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is
  * unavailable.
  */
-enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED };
+enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED, RING_WRITTEN };
 enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2, RING_PAYLOAD_STAGED = 4 };
 struct ring_payload {
 	struct ring_record r; /* flags: enum ring_payload_flag */
@@ -255,6 +261,7 @@ struct ring_ask {
 struct ring_params {
 	struct ring_message m;
 	uint32_t known, nparams, total_bytes, writes_unknown;
+	uint32_t is_checked, pad; /* --check is for this kernel, too */
 	struct {
 		uint32_t offset, bytes;
 		uint8_t is_pointer, is_written, pad[6];

@@ -34,6 +34,12 @@ static const char help[] =
 	"  --ulp N              accept differences of up to N units in the last place\n"
 	"  --rtol X, --atol X   accept |got - want| <= atol + rtol * |want|\n"
 	"  --stop-at CALL       end after this call (cutrace dump numbers them)\n"
+	"  --isolated           each launch from the memory it had when it was recorded, so that a wrong "
+	"kernel\n"
+	"                       can't spoil the next (for traces of record --check=contents)\n"
+	"  -j, --jobs N         isolated, in N processes at a time; 0: one a core\n"
+	"  --shard I/N          isolated, the I-th of N parts of the launches (I from 1); with -o, for\n"
+	"                       cutrace merge-results\n"
 	"  --verify-addresses   where allocations could not have their recorded addresses, replay again at\n"
 	"                       others: results that change with them show a pointer that was missed\n"
 	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
@@ -57,7 +63,9 @@ enum {
 	OPT_VERIFY,
 	OPT_INJECT,
 	OPT_JSON,
-	OPT_VERBOSE
+	OPT_VERBOSE,
+	OPT_ISOLATED,
+	OPT_SHARD
 };
 
 static const struct option long_options[] = {
@@ -68,6 +76,9 @@ static const struct option long_options[] = {
 	{"rtol", required_argument, NULL, OPT_RTOL},
 	{"atol", required_argument, NULL, OPT_ATOL},
 	{"stop-at", required_argument, NULL, OPT_STOP},
+	{"isolated", no_argument, NULL, OPT_ISOLATED},
+	{"jobs", required_argument, NULL, 'j'},
+	{"shard", required_argument, NULL, OPT_SHARD},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
 	{"inject", required_argument, NULL, OPT_INJECT},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -123,9 +134,39 @@ static const char *expected(int option)
 	case OPT_ULP: return "a whole number of units in the last place";
 	case OPT_RTOL:
 	case OPT_ATOL: return "a number that is 0 or more, like 1e-5";
+	case 'j': return "a number of processes up to 1024, 0 for one a core";
+	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
 	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
 	default: return "KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]], like saxpy:31:20";
 	}
+}
+
+static bool take_jobs(struct replay_options *o, const char *arg)
+{
+	uint64_t n;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!parse_u64(arg, &n) || n > 1024)
+		return false;
+	o->jobs = n ? (unsigned)n : cores > 0 ? (unsigned)cores : 1;
+	o->isolated = true;
+	return true;
+}
+
+static bool take_shard(struct replay_options *o, const char *arg)
+{
+	char *end;
+	unsigned long i = *arg >= '0' && *arg <= '9' ? strtoul(arg, &end, 10) : 0, n;
+
+	if (!i || *end != '/' || end[1] < '0' || end[1] > '9')
+		return false;
+	n = strtoul(end + 1, &end, 10);
+	if (*end || n < i || n > 1000000)
+		return false;
+	o->shard = (unsigned)i - 1;
+	o->shards = (unsigned)n;
+	o->isolated = true;
+	return true;
 }
 
 /* The option's name when its value is wrong, or NULL. */
@@ -139,6 +180,9 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_RTOL: o->limits.has_tol = true; return parse_limit(arg, &o->limits.rtol) ? NULL : "--rtol";
 	case OPT_ATOL: o->limits.has_tol = true; return parse_limit(arg, &o->limits.atol) ? NULL : "--atol";
 	case OPT_STOP: return parse_u64(arg, &o->stop_at) && o->stop_at ? NULL : "--stop-at";
+	case OPT_ISOLATED: o->isolated = true; return NULL;
+	case 'j': return take_jobs(o, arg) ? NULL : "--jobs";
+	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
 	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
 	case OPT_JSON: o->json = true; return NULL;
@@ -302,7 +346,7 @@ int cmd_replay(int argc, char **argv)
 
 	optind = 0; /* also when a test calls this twice */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:qh", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:j:qh", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return finish_output(REPLAY_MATCH);
@@ -322,6 +366,10 @@ int cmd_replay(int argc, char **argv)
 		return usage(optind == argc ? "which trace?%s" : "one trace at a time%s", "");
 	if (o.device && o.driver)
 		return usage("--device names one of our devices, --driver another driver: not both%s", "");
+	if (o.shards && o.jobs > 1)
+		return usage("--shard is one part, -j several: not both%s", "");
+	if (o.isolated && o.verify_addresses)
+		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)
 		o.device = "interp";
 	if (o.device && wrong_device(o.device))

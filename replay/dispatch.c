@@ -333,6 +333,8 @@ static void perform(struct engine *e, struct call *c)
 	if (c->f && !c->refused)
 		c->refused = why_not_replayed(c->f);
 	if (!c->refused) {
+		if (!c->f || !(c->f->flags & API_FUNC_LAUNCH))
+			written_flush(e, c);
 		transfers_host_writes(e, c);
 		issue(e, c);
 	}
@@ -477,7 +479,7 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 	int rc;
 
 	while ((rc = trace_call_next(it, &rec)) > 0) {
-		if (stop && rec.id > stop)
+		if ((stop && rec.id > stop) || rec.id >= e->shard_end)
 			break;
 		issue_waiting(e, w, rec.id);
 		if (take_call(e, w, &rec))

@@ -30,6 +30,10 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 	rc = plan_make(e, d);
 	if (rc)
 		return rc;
+	rc = shard_plan(e, d);
+	if (rc)
+		return rc;
+	result_range(e->out, e->shard_first, e->shard_end);
 	if (e->opt->driver && reserve_plan(e))
 		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "cannot read its allocations");
 	if (e->reserve_clashes && e->opt->may_restart && !getenv("CUTRACE_REPLAY_NO_ASLR"))
@@ -63,6 +67,7 @@ void engine_free(struct engine *e)
 		free(e->reasons[i]);
 	free(e->reasons);
 	free(e->scratch);
+	free(e->written);
 	module_free_images(e);
 	reserve_drop(e);
 	recorded_ptx_free(e);

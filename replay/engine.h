@@ -12,6 +12,7 @@
  * - allocs.c: calls that make or free memory; vmm.c: recorded addresses on drivers that only take hints
  * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
  * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
+ * - written.c: what launches wrote; shard.c: which launches are this replay's
  * - check.c: recorded results against live ones; result.c: the result database
  * - blame.c: which PTX line stored it
  */
@@ -137,6 +138,8 @@ struct call {
 	bool unavailable;           /* a host-to-device source was not recorded */
 	const char *why_unavailable;
 	bool memory_missing; /* a described input was not recorded */
+	bool left_out;       /* a launch that faults here */
+	bool stood_in;       /* a launch that was not made: its recorded results are there */
 	const char *refused; /* why the call can't be issued, in arena or static */
 	int64_t result;      /* live */
 };
@@ -259,6 +262,8 @@ struct pending {
 /* not_made: why the copy was not made, so that there is nothing to compare; NULL */
 void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b, const char *not_made);
 void check_launch_hashes(struct engine *e, struct call *c);
+const char *check_grade(struct engine *e, const struct compare_result *r, uint64_t doubt);
+const char *check_why_unverified(struct engine *e, uint64_t doubt);
 void check_result(struct engine *e, struct call *c); /* live result against recorded */
 /* A wait of the replayer's own: a fault is reported. True when result is an error. */
 bool engine_sync_failed(struct engine *e, uint64_t call, int64_t result);
@@ -269,6 +274,26 @@ bool call_has_effect(const struct call *c);
 /* rebase.c: the same replay at two bases; a result that differs by the distance is a missed pointer. */
 void rebase_result(struct engine *e, uint64_t call, const struct binding *b);
 bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes);
+
+/* ---- written.c ---------------------------------------------------------- */
+
+struct written {
+	uint64_t base, bytes, buffer; /* recorded address; buffer of the trace */
+};
+/* After a launch. True when the trace has what it wrote: then that was compared, or stands in for the launch. */
+bool written_check(struct engine *e, struct call *c);
+/* The recorded contents, in place of the launch. False: the trace does not have them. */
+bool written_stand_in(struct engine *e, struct call *c);
+/* Puts what stands in where it belongs, before call c looks at memory. */
+void written_flush(struct engine *e, struct call *c);
+/* It is said of the launch that nobody computed it. */
+void written_injected(struct engine *e, struct call *c, const char *why, uint64_t kernel);
+
+/* ---- shard.c ------------------------------------------------------------ */
+
+/* The calls that are this replay's to judge, of an isolated one that is a shard, or a search for one line. */
+int shard_plan(struct engine *e, struct diag *d);
+bool shard_has(const struct engine *e, uint64_t call);
 
 /* ---- result.c: the result database -------------------------------------- */
 
@@ -290,6 +315,10 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 void result_close(struct result_db *db);
 void result_scope(struct result_db *db, uint32_t process, unsigned pass);
 void result_mute(struct result_db *db); /* from now on only result_store writes */
+void result_range(struct result_db *db, uint64_t first,
+		  uint64_t end); /* only what is of these calls is written */
+/* Adds the rows of another result, of another shard of the same replay. */
+int result_merge(struct result_db *db, const char *path, struct diag *d);
 void result_meta(struct result_db *db, const char *key, const char *value);
 void result_count(struct result_db *db, const char *what, uint64_t n); /* replaces */
 void result_verdict(struct result_db *db, const struct verdict *v);
@@ -309,8 +338,8 @@ struct sqlite3 *result_sqlite(struct result_db *db);
 
 struct counts {
 	uint64_t calls, issued, skipped, nested, in_flight, foreign;
-	uint64_t launches, launches_refused, launches_left_out, refused, captured, captured_alive, hashes,
-		copies, faults, failed_skipped, result_differs;
+	uint64_t launches, launches_refused, launches_left_out, launches_injected, written, refused, captured,
+		captured_alive, hashes, copies, faults, failed_skipped, result_differs;
 };
 
 /* The second replay, for the line that stored one element. */
@@ -383,7 +412,10 @@ struct engine {
 	bool spaced; /* pass 2: an allocation of ours came first */
 	const struct blame_request *blame;
 	bool watching;
-	uint64_t last_call; /* of the trace; for progress */
+	uint64_t last_call;      /* of the trace; for progress */
+	struct written *written; /* stands in for launches, and is not yet in memory */
+	size_t nwritten, written_capacity;
+	uint64_t shard_first, shard_end; /* calls from first to before end */
 	int (*progress)(uint64_t call, uint64_t last);
 };
 

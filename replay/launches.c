@@ -186,7 +186,7 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 
 static void after_launch(struct engine *e, struct call *c, const struct trace_launch *l)
 {
-	e->counts.launches++;
+	e->counts.launches += shard_has(e, c->rec->id);
 	e->last_launch = c->rec->id;
 	e->last_kernel = l->kernel;
 	recorded_ptx_note_launch(e, c->rec->id, l->kernel ? trace_kernel(e->trace, l->kernel) : NULL);
@@ -194,15 +194,14 @@ static void after_launch(struct engine *e, struct call *c, const struct trace_la
 		blame_note_launch(e, c->rec->id);
 }
 
-void launch_replay(struct engine *e, struct call *c)
+static void make_launch(struct engine *e, struct call *c, const struct trace_launch *known)
 {
-	struct trace_launch l;
+	struct trace_launch l = {0};
 	const struct trace_kernel *k;
 	const char *why;
-	bool known = trace_launch_get(e->trace, c->rec->id, &l) == 0;
 
-	if (!known)
-		memset(&l, 0, sizeof(l));
+	if (known)
+		l = *known;
 	k = l.kernel ? trace_kernel(e->trace, l.kernel) : NULL;
 	why = k ? module_missing(e, k->module) : NULL;
 	if (why) {
@@ -221,6 +220,7 @@ void launch_replay(struct engine *e, struct call *c)
 		return;
 	if (doubt_leaves_out(e, c->rec->id, l.kernel)) {
 		e->counts.launches_left_out++;
+		c->left_out = true;
 		return;
 	}
 	if (contexts_enter(e, c->thread))
@@ -228,4 +228,45 @@ void launch_replay(struct engine *e, struct call *c)
 	call_issue(e, c);
 	if (!c->refused && !c->result)
 		after_launch(e, c, &l);
+}
+
+/* Types and writers of buffers, which later comparisons need, without the launch. */
+static void note_only(struct engine *e, struct call *c, const struct trace_launch *l)
+{
+	const struct trace_kernel *k = l->kernel ? trace_kernel(e->trace, l->kernel) : NULL;
+	struct params p;
+
+	if (load_params(e, c, l, &p))
+		note_access(e, c, l, k, &p);
+	c->refused = NULL;
+}
+
+/* NULL: it was made. */
+static const char *why_not_made(const struct call *c)
+{
+	if (c->left_out)
+		return "it faults here";
+	if (c->refused)
+		return c->refused;
+	return c->result && !driver_error_is_fault(c->result) ? driver_error_name(c->result) : NULL;
+}
+
+void launch_replay(struct engine *e, struct call *c)
+{
+	struct trace_launch l;
+	bool known = trace_launch_get(e->trace, c->rec->id, &l) == 0;
+	const char *why;
+
+	if (known && !c->rec->result && !shard_has(e, c->rec->id) && written_stand_in(e, c)) {
+		note_only(e, c, &l);
+		return;
+	}
+	written_flush(e, c);
+	make_launch(e, c, known ? &l : NULL);
+	why = why_not_made(c);
+	if (known && why && !c->rec->result && written_stand_in(e, c)) {
+		note_only(e, c, &l);
+		c->result = 0;
+		written_injected(e, c, why, l.kernel);
+	}
 }

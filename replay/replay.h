@@ -24,9 +24,12 @@ struct replay_options {
 	const char *result_path; /* NULL: a temporary file that is removed */
 	const char *inject;      /* "KERNEL:PTXLINE:BIT", a test aid of our devices */
 	struct compare_limits limits;
-	uint64_t stop_at; /* last call to issue; 0 = all */
+	uint64_t stop_at;       /* last call to issue; 0 = all */
+	bool isolated;          /* each launch from what it began with when it was recorded */
+	unsigned shard, shards; /* of an isolated replay: shard 0 to shards - 1; shards 0: not a shard */
+	unsigned jobs;          /* shards at a time, in processes of their own; 0 or 1: none */
 	bool json, verbose, quiet;
-	bool may_restart;	 /* the process may be executed again, without address randomisation */
+	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
 };
 
@@ -36,5 +39,6 @@ int replay_run(const struct replay_options *opt);
 
 /* `cutrace replay`; argv[0] is the sub-command's name. */
 int cmd_replay(int argc, char **argv);
+int cmd_merge_results(int argc, char **argv);
 
 #endif

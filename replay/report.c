@@ -57,18 +57,32 @@ static int status_of(const struct report *r)
 	return r->fatal || r->refused || r->incomparable ? REPLAY_COULD_NOT : REPLAY_MATCH;
 }
 
+static void add_grades(struct grade_counts *to, const struct grade_counts *g)
+{
+	to->equal += g->equal;
+	to->tolerated += g->tolerated;
+	to->differs += g->differs;
+	to->unverified += g->unverified;
+	to->fault += g->fault;
+}
+
 void report_read(struct report *r, sqlite3 *db)
 {
+	struct grade_counts written;
+
 	memset(r, 0, sizeof(*r));
 	r->db = db;
 	read_grades(db, "copy", &r->copy);
 	read_grades(db, "hash", &r->hash);
+	read_grades(db, "written", &written);
+	add_grades(&r->hash, &written);
 	read_grades(db, "result", &r->result);
 	read_grades(db, "fault", &r->fault);
 	read_grades(db, "address", &r->address);
 	r->launches = count_of(db, "launches");
 	r->refused = count_of(db, "launches_refused");
 	r->left_out = count_of(db, "launches_left_out");
+	r->injected = count_of(db, "launches_injected");
 	r->in_flight = count_of(db, "in_flight");
 	r->words = count_of(db, "rewritten_words") + count_of(db, "rewritten_params");
 	r->as_recorded = report_number(

@@ -20,7 +20,7 @@ struct report {
 	struct grade_counts copy, hash, result, fault, address;
 	int64_t launches, refused, left_out, in_flight, translated_device, translated_host, as_recorded, vmm,
 		words, nan_payload;
-	int64_t fatal, incomparable;
+	int64_t fatal, incomparable, injected;
 	int status;
 };
 

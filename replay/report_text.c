@@ -28,7 +28,7 @@ static const char element_sql[] =
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM allocation WHERE pass = "
 	"v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
-	" WHERE v.grade = 'differs' AND v.kind = 'copy' ORDER BY v.pass, v.call, v.id LIMIT 1";
+	" WHERE v.grade = 'differs' AND v.kind IN ('copy', 'written') ORDER BY v.pass, v.call, v.id LIMIT 1";
 enum {
 	V_ID,
 	V_CALL,
@@ -112,6 +112,11 @@ static void print_summary(const struct report *r, FILE *out)
 	if (r->refused) {
 		fputs("; ", out);
 		print_count(out, r->refused, "launch not replayed", "launches not replayed");
+	}
+	if (r->injected) {
+		fputs("; ", out);
+		print_count(out, r->injected, "launch", "launches");
+		fputs(" injected: not computed here, its recorded results were taken", out);
 	}
 	if (r->fault.equal)
 		fprintf(out, "; recorded fault reproduced");
@@ -219,7 +224,7 @@ static void print_writer(sqlite3_stmt *v, FILE *out)
 {
 	const char *kind = text(v, V_KIND), *role = "the last recorded writer of the buffer";
 
-	if (!strcmp(kind, "hash"))
+	if (!strcmp(kind, "hash") || !strcmp(kind, "written"))
 		role = "the first launch after which a buffer differs";
 	else if (!strcmp(kind, "fault"))
 		role = has(v, V_LINE) ? "the launch that faulted" : "the last launch before it";
@@ -314,7 +319,7 @@ static void print_divergence(sqlite3 *db, FILE *out)
 
 	if (v)
 		print_header("first difference", v, out);
-	if (!strcmp(kind, "copy")) {
+	if (!strcmp(kind, "copy") || !strcmp(kind, "written")) {
 		print_copy(db, v, out);
 	} else if (!strcmp(kind, "hash")) {
 		print_hash(db, v, copy, out);

@@ -59,7 +59,8 @@ struct result_db {
 	sqlite3_stmt *verdict, *diagnostic, *allocation, *count;
 	uint32_t process;
 	unsigned pass, rows;
-	bool mute; /* only stores are written: a run that repeats another */
+	uint64_t first, end; /* calls whose rows are written */
+	bool mute;           /* only stores are written: a run that repeats another */
 };
 
 static sqlite3_stmt *prepare(struct result_db *r, const char *sql)
@@ -136,6 +137,7 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 		return rc;
 	}
 	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
+	r->end = UINT64_MAX;
 	r->verdict = prepare(r, "INSERT INTO verdict VALUES "
 				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	r->diagnostic = prepare(r, "INSERT INTO diagnostic VALUES (NULL,?,?,?,?,?)");
@@ -172,6 +174,17 @@ struct sqlite3 *result_sqlite(struct result_db *r)
 void result_mute(struct result_db *r)
 {
 	r->mute = true;
+}
+
+void result_range(struct result_db *r, uint64_t first, uint64_t end)
+{
+	r->first = first;
+	r->end = end;
+}
+
+static bool in_range(const struct result_db *r, uint64_t call)
+{
+	return !call || (call >= r->first && call < r->end);
 }
 
 void result_scope(struct result_db *r, uint32_t process, unsigned pass)
@@ -259,6 +272,8 @@ void result_verdict(struct result_db *r, const struct verdict *v)
 {
 	sqlite3_stmt *st = r->verdict;
 
+	if (!in_range(r, v->call))
+		return;
 	sqlite3_bind_int64(st, 1, r->pass);
 	sqlite3_bind_int64(st, 2, r->process);
 	bind_id(st, 3, v->call);
@@ -290,6 +305,8 @@ void result_verdict(struct result_db *r, const struct verdict *v)
 
 void result_diagnostic(struct result_db *r, uint64_t call, const char *severity, const char *message)
 {
+	if (!in_range(r, call))
+		return;
 	sqlite3_bind_int64(r->diagnostic, 1, r->pass);
 	sqlite3_bind_int64(r->diagnostic, 2, r->process);
 	bind_id(r->diagnostic, 3, call);

@@ -87,6 +87,8 @@ static void write_counts(struct engine *e)
 		{"launches", c->launches},
 		{"launches_refused", c->launches_refused},
 		{"launches_left_out", c->launches_left_out},
+		{"launches_injected", c->launches_injected},
+		{"written", c->written},
 		{"hashes", c->hashes},
 		{"copies", c->copies},
 		{"captured", c->captured},
@@ -302,6 +304,7 @@ struct recorded {
 	unsigned n;
 	char uuid[64];
 	bool closed, verified; /* its rows, by their hashes */
+	bool has_contents;     /* of what launches wrote */
 };
 
 /* Processes that made calls. */
@@ -338,6 +341,11 @@ static int list_processes(struct session *s, struct recorded *out)
 		out->ids = grown;
 		grown[out->n++] = (uint32_t)sqlite3_column_int64(st, 0);
 	}
+	sqlite3_finalize(st);
+	st = NULL;
+	sqlite3_prepare_v2(trace_db(t), "SELECT EXISTS (SELECT 1 FROM payload WHERE kind = 'written')", -1,
+			   &st, NULL);
+	out->has_contents = st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	st = NULL;
 	sqlite3_prepare_v2(trace_db(t), "SELECT max(device) + 1 FROM context", -1, &st, NULL);
@@ -391,6 +399,12 @@ static int make_result(struct session *s, const struct recorded *rec)
 	result_meta(db, "closed", rec->closed ? "1" : "0");
 	result_meta(db, "rows_verified", rec->verified ? "1" : "0");
 	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
+	if (s->opt->isolated)
+		result_meta(db, "isolated", "1");
+	if (s->opt->shards) {
+		snprintf(limits, sizeof(limits), "%u/%u", s->opt->shard + 1, s->opt->shards);
+		result_meta(db, "shard", limits);
+	}
 	if (s->opt->inject)
 		result_meta(db, "inject", s->opt->inject);
 	if (l->has_ulp) {
@@ -467,7 +481,8 @@ static void find_store(struct session *s)
 		"'hash' AND"
 		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
 		"  c.address < base + bytes AND call < c.call)"
-		" WHERE c.kind = 'copy' AND c.grade = 'differs' AND c.pass = 1 ORDER BY c.call, c.id LIMIT 1";
+		" WHERE c.kind IN ('copy', 'written') AND c.grade = 'differs' AND c.pass = 1 ORDER BY "
+		"c.call, c.id LIMIT 1";
 	static const char hash_only[] =
 		"SELECT process, id, NULL, address, call, launch, elem_type, 1 FROM verdict"
 		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY call, id LIMIT 1";
@@ -513,8 +528,12 @@ static int replay_all(struct session *s, const struct recorded *rec, unsigned pa
 	int rc = 0;
 
 	for (unsigned i = 0; i < rec->n && !rc; i++) {
-		struct run r = {
-			.s = s, .process = rec->ids[i], .pass = pass, .va_base = va_base, .results = results};
+		struct run r = {.s = s,
+				.process = rec->ids[i],
+				.pass = pass,
+				.va_base = va_base,
+				.results = results,
+				.one_by_one = s->opt->isolated};
 
 		rc = run_to_the_end(&r);
 	}
@@ -562,6 +581,13 @@ static int verify_addresses(struct session *s, const struct recorded *rec, FILE 
 	return rc;
 }
 
+static int replay_part(struct session *part, void *ctx)
+{
+	int rc = make_result(part, ctx);
+
+	return rc ? rc : replay_all(part, ctx, 1, NULL, NULL);
+}
+
 int session_run(struct session *s)
 {
 	struct recorded rec = {0};
@@ -571,6 +597,13 @@ int session_run(struct session *s)
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
 	rc = list_processes(s, &rec);
+	if (!rc && s->opt->isolated && !rec.has_contents) {
+		rc = diag_set(&s->error, CUTRACE_ENOENT, s->opt->trace_path,
+			      "launches can't be replayed each on its own: the trace does not have what they "
+			      "wrote");
+		diag_hint(&s->error,
+			  "record it with --check=contents, or replay without --isolated, --shard and -j");
+	}
 	if (!rc && s->opt->verify_addresses && !results)
 		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
 			      strerror(errno));
@@ -582,7 +615,9 @@ int session_run(struct session *s)
 		rc = make_result(s, &rec);
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
-	if (!rc)
+	if (!rc && s->opt->jobs > 1)
+		rc = shards_run(s, replay_part, &rec);
+	else if (!rc)
 		rc = replay_all(s, &rec, 1, NULL, results);
 	if (!rc && results)
 		rc = verify_addresses(s, &rec, results);

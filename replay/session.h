@@ -20,6 +20,10 @@ struct run {
 	int64_t guess;   /* verdict of a fault whose launch is not known for certain */
 };
 
+/* shards.c: opt->jobs parts of the trace at a time. `replay` makes a part's result and returns 0, ENGINE_RESTART or an
+ * error with part->error filled. */
+int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx), void *ctx);
+
 int run_process(struct run *r);    /* session.c: once */
 int run_to_the_end(struct run *r); /* retry.c: again without what faulted */
 

@@ -346,11 +346,14 @@ static void say(struct collector *c, struct process *p, const struct ring_say *m
 static void answer_params(struct collector *c, struct source *s, const struct ring_ask *a)
 {
 	struct ring_params p = {.m = {RING_MSG_PARAMS, sizeof(p)}};
+	const struct kernel *k;
 
 	drain_all(c);
 	drain_all(c);
 	events_run(c, 2 * a->seq + 1);
-	kernel_answer(derive_kernel(s->process, a->function, 2 * a->seq), &p);
+	k = derive_kernel(s->process, a->function, 2 * a->seq);
+	kernel_answer(k, &p);
+	p.is_checked = check_options_kernel(&c->o->check, k ? k->name : NULL, kernel_is_opaque(k));
 	send(s->fd, &p, sizeof(p), MSG_NOSIGNAL);
 }
 

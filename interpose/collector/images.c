@@ -483,6 +483,11 @@ uint64_t module_variable_bytes(const struct module *m, const char *name)
 	return 0;
 }
 
+bool kernel_is_opaque(const struct kernel *k)
+{
+	return k && !k->row.has_ptx && k->owner && k->owner->image;
+}
+
 void kernel_answer(const struct kernel *k, struct ring_params *out)
 {
 	if (!k || !k->known || k->row.nparams > sizeof(out->p) / sizeof(out->p[0]))

@@ -237,6 +237,8 @@ void images_free(struct collector *c);
 /* Bytes of a variable of the module, 0 when nothing says it. */
 uint64_t module_variable_bytes(const struct module *m, const char *name);
 void kernel_answer(const struct kernel *k, struct ring_params *out);
+/* Machine code is all there is of it. */
+bool kernel_is_opaque(const struct kernel *k);
 
 /* ---- collector.c ------------------------------------------------------------------------------ */
 

@@ -43,7 +43,8 @@ static struct payload **find(struct process *p, uint64_t id)
 	return at;
 }
 
-static const char *const kinds[] = {[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image"};
+static const char *const kinds[] = {
+	[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image", [RING_WRITTEN] = "written"};
 
 /* ---- announcements --------------------------------------------------------------- */
 
@@ -250,7 +251,7 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 		unavailable(c, p);
 		return;
 	}
-	if (p->kind > RING_IMAGE || whole(c, process, p))
+	if ((p->kind > RING_IMAGE && p->kind != RING_WRITTEN) || whole(c, process, p))
 		return;
 	y = *find(process, p->id);
 	if (!y)

@@ -106,7 +106,11 @@ int session_make(struct collector *c, struct diag *d)
 	c->start_ns = c->clock.ns_origin;
 	s->magic = RING_MAGIC;
 	s->version = RING_VERSION;
-	s->flags = c->o->check ? RING_SESSION_CHECK : 0;
+	s->flags = (c->o->check.on ? RING_SESSION_CHECK : 0) |
+		   (c->o->check.contents ? RING_SESSION_CONTENTS : 0);
+	s->check_every = c->o->check.every;
+	s->check_first = c->o->check.first;
+	s->check_last = c->o->check.last;
 	s->ring_bytes = c->o->ring_bytes ? c->o->ring_bytes : DEFAULT_RING_BYTES;
 	s->tsc_hz = c->clock.tsc_hz;
 	s->tsc_origin = c->clock.tsc_origin;

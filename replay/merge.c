@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Results of shards as one result: of the processes of `replay --isolated -j N`, and of machines that replayed a shard
+ * each (`cutrace merge-results`).
+ */
+#include <getopt.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/engine.h"
+
+/* Rows of one call are in one shard only; what every shard says is taken once. Launches add up, the calls that each
+ * had to make before its own do not. */
+static const char merge_sql[] =
+	"INSERT INTO verdict SELECT (SELECT coalesce(max(id), 0) FROM verdict) + v.id, v.pass, v.process, "
+	"v.call, v.kind, "
+	"v.grade, v.func, v.launch, v.kernel, v.kernel_name, v.allocation, v.base, v.bytes, v.elem_type, "
+	"v.elements, "
+	"v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, v.byte_offset, v.address, v.live, "
+	"v.want, v.got, "
+	"v.note, v.line, v.text, v.source, v.block, v.thread FROM shard.verdict v;"
+	"INSERT INTO diagnostic SELECT NULL, d.pass, d.process, d.call, d.severity, d.message FROM "
+	"shard.diagnostic d "
+	"WHERE NOT EXISTS (SELECT 1 FROM diagnostic o WHERE o.pass = d.pass AND o.process = d.process AND "
+	"o.call IS d.call AND o.message = d.message);"
+	"INSERT INTO allocation SELECT * FROM shard.allocation EXCEPT SELECT * FROM allocation;"
+	"INSERT INTO count SELECT pass, process, what, n FROM shard.count WHERE true ON CONFLICT DO UPDATE "
+	"SET n = CASE "
+	"WHEN what IN ('launches', 'launches_refused', 'launches_left_out', 'launches_injected', 'written', "
+	"'hashes', 'faults') "
+	"THEN n + excluded.n ELSE max(n, excluded.n) END;"
+	"INSERT OR REPLACE INTO meta SELECT * FROM shard.meta WHERE key <> 'shard';";
+
+static int attach(sqlite3 *db, const char *path)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db, "ATTACH ? AS shard", -1, &st, NULL);
+
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, path, -1, SQLITE_STATIC);
+		rc = sqlite3_step(st) == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int result_merge(struct result_db *r, const char *path, struct diag *d)
+{
+	sqlite3 *db = result_sqlite(r);
+	int rc;
+
+	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	rc = attach(db, path);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db, merge_sql, NULL, NULL, NULL);
+	if (rc != SQLITE_OK)
+		diag_set(d, CUTRACE_EIO, path, "its results can't be taken over: %s", sqlite3_errmsg(db));
+	sqlite3_exec(db, rc == SQLITE_OK ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL);
+	sqlite3_exec(db, "DETACH shard", NULL, NULL, NULL);
+	sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+	return rc == SQLITE_OK ? 0 : CUTRACE_EIO;
+}
+
+/* ---- cutrace merge-results ------------------------------------------------------------- */
+
+static const char merge_help[] =
+	"usage: cutrace merge-results -o FILE RESULT... [OPTIONS]\n\n"
+	"Makes one result of those of all shards of a replay (cutrace replay --shard I/N -o RESULT), and "
+	"reports\n"
+	"it as cutrace replay does.\n\n"
+	"  -o, --output FILE    the merged result; it may overwrite an earlier result, nothing else\n"
+	"  --json               the report as JSON\n"
+	"  --verbose            every comparison, every remark\n"
+	"  -q, --quiet          no report, only the exit status\n"
+	"  -h, --help           this text\n\n"
+	"Exit status: as of the whole replay; 125 when shards are missing, or are of different replays.\n";
+
+struct merge_options {
+	const char *output;
+	char **inputs;
+	int n;
+	bool json, verbose, quiet;
+};
+
+static void meta_text(sqlite3 *db, const char *key, char *out, size_t size)
+{
+	sqlite3_stmt *st = NULL;
+
+	out[0] = '\0';
+	sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = ?", -1, &st, NULL);
+	sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+	if (st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
+		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+}
+
+/* What all shards of one replay have in common, and which one each is. */
+struct identity {
+	char uuid[64], device[512], ulp[32], rtol[32], atol[32];
+	unsigned shard, shards;
+};
+
+static int identify(const char *path, struct identity *id, struct diag *d)
+{
+	struct result_db *db;
+	char shard[32];
+	int rc;
+
+	if (access(path, R_OK))
+		return diag_set(d, CUTRACE_ENOENT, path, "there is no such result");
+	rc = result_open(&db, path, false, d);
+	if (rc)
+		return rc;
+	memset(id, 0, sizeof(*id));
+	meta_text(result_sqlite(db), "uuid", id->uuid, sizeof(id->uuid));
+	meta_text(result_sqlite(db), "device", id->device, sizeof(id->device));
+	meta_text(result_sqlite(db), "ulp", id->ulp, sizeof(id->ulp));
+	meta_text(result_sqlite(db), "rtol", id->rtol, sizeof(id->rtol));
+	meta_text(result_sqlite(db), "atol", id->atol, sizeof(id->atol));
+	meta_text(result_sqlite(db), "shard", shard, sizeof(shard));
+	result_close(db);
+	if (sscanf(shard, "%u/%u", &id->shard, &id->shards) != 2)
+		return diag_set(d, CUTRACE_EINVAL, path, "this is not the result of a shard");
+	return 0;
+}
+
+static bool same_replay(const struct identity *a, const struct identity *b)
+{
+	return a->shards == b->shards && !strcmp(a->uuid, b->uuid) && !strcmp(a->device, b->device) &&
+	       !strcmp(a->ulp, b->ulp) && !strcmp(a->rtol, b->rtol) && !strcmp(a->atol, b->atol);
+}
+
+/* Each shard once. */
+static int check_shards(const struct merge_options *o, struct diag *d)
+{
+	struct identity first, id;
+	int rc = identify(o->inputs[0], &first, d);
+
+	if (!rc && (unsigned)o->n != first.shards)
+		return diag_set(d, CUTRACE_EINVAL, o->inputs[0], "it is one of %u shards, and %d were named",
+				first.shards, o->n);
+	for (int k = 0; k < o->n && !rc; k++) {
+		rc = identify(o->inputs[k], &id, d);
+		if (!rc && !same_replay(&first, &id))
+			rc = diag_set(d, CUTRACE_EINVAL, o->inputs[k],
+				      "it is of another trace, device or limits than %s", o->inputs[0]);
+		for (int j = 0; j < k && !rc; j++) {
+			struct identity other;
+			rc = identify(o->inputs[j], &other, d);
+			if (!rc && other.shard == id.shard)
+				rc = diag_set(d, CUTRACE_EINVAL, o->inputs[k], "shard %u is already %s",
+					      id.shard, o->inputs[j]);
+		}
+	}
+	return rc;
+}
+
+/* The first shard's rows about the trace as a whole, without its mark. */
+static int begin_merged(const struct merge_options *o, struct result_db **db, struct diag *d)
+{
+	int rc = result_check_target(o->output, d);
+
+	if (rc)
+		return rc;
+	unlink(o->output);
+	rc = result_open(db, o->output, true, d);
+	for (int k = 0; k < o->n && !rc; k++)
+		rc = result_merge(*db, o->inputs[k], d);
+	return rc;
+}
+
+static int parse_merge(struct merge_options *o, int argc, char **argv, struct diag *d)
+{
+	static const struct option longs[] = {
+		{"output", required_argument, NULL, 'o'}, {"json", no_argument, NULL, 'j'},
+		{"verbose", no_argument, NULL, 'v'},      {"quiet", no_argument, NULL, 'q'},
+		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+	};
+	int c;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "o:qh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'o': o->output = optarg; break;
+		case 'j': o->json = true; break;
+		case 'v': o->verbose = true; break;
+		case 'q': o->quiet = true; break;
+		case 'h': fputs(merge_help, stdout); return 1;
+		default:
+			return diag_set(d, CUTRACE_EINVAL, "cutrace merge-results",
+					"unknown option, or one without its value: %s", argv[optind - 1]);
+		}
+	}
+	o->inputs = argv + optind;
+	o->n = argc - optind;
+	return o->output && o->n ? 0
+				 : diag_set(d, CUTRACE_EINVAL, "cutrace merge-results",
+					    "name the merged result (-o FILE) and the results of all shards");
+}
+
+int cmd_merge_results(int argc, char **argv)
+{
+	struct merge_options o = {0};
+	struct diag d = DIAG_INIT;
+	struct result_db *db = NULL;
+	int status, rc = parse_merge(&o, argc, argv, &d);
+
+	if (rc) {
+		if (rc < 0)
+			diag_print(&d, stderr);
+		return rc < 0 ? REPLAY_USAGE : REPLAY_MATCH;
+	}
+	rc = check_shards(&o, &d);
+	if (!rc)
+		rc = begin_merged(&o, &db, &d);
+	if (rc) {
+		diag_print(&d, stderr);
+		result_close(db);
+		return REPLAY_COULD_NOT;
+	}
+	status = report_status(result_sqlite(db));
+	if (o.json)
+		report_json(result_sqlite(db), stdout);
+	else if (!o.quiet)
+		report_text(result_sqlite(db), stdout, o.verbose);
+	result_close(db);
+	return status;
+}

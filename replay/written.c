@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What launches wrote when they were recorded (`record --check=contents`): compared with what they write here; in an
+ * isolated replay put back where it differs, so that the next launch begins with what it had when it was recorded;
+ * and put in place of a launch that is not made, because it can't be or because it is another shard's.
+ *
+ * What stands in for a launch is written when something may look at it: of many launches before a shard's first one
+ * only the last contents are.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/engine.h"
+
+#define PIECE (4u << 20)
+
+/* The payloads that are contents; malloc'ed. What trace_payloads gives is gone with the next question. */
+static unsigned contents_of(struct engine *e, uint64_t call, struct written **out)
+{
+	unsigned n, kept = 0;
+	const struct trace_payload *p = trace_payloads(e->trace, call, &n);
+
+	*out = n ? calloc(n, sizeof(**out)) : NULL;
+	for (unsigned i = 0; *out && i < n; i++)
+		if (!strcmp(p[i].kind, "written") && p[i].buffer)
+			(*out)[kept++] = (struct written){p[i].device_address, p[i].width, p[i].buffer};
+	return kept;
+}
+
+/* ---- putting contents where they were ------------------------------------------------ */
+
+static const char *put(struct engine *e, const struct written *w)
+{
+	uint8_t *data = malloc(PIECE);
+	struct diag d = DIAG_INIT;
+	const char *why = data ? NULL : "out of memory";
+
+	for (uint64_t at = 0; !why && at < w->bytes; at += PIECE) {
+		size_t n = w->bytes - at < PIECE ? w->bytes - at : PIECE;
+		uint64_t live = addresses_to_live(&e->addresses, w->base) + at;
+
+		if (trace_buffer_read(e->trace, w->buffer, at, data, n, &d)) {
+			why = "the recorded contents can't be read";
+			break;
+		}
+		e->addresses.rewritten_words += addresses_rewrite(&e->addresses, data, n);
+		if (driver_plain(&e->drv, "cuMemcpyHtoD_v2", 3, live, word(data), (uint64_t)n))
+			why = "the recorded contents can't be written";
+	}
+	free(data);
+	return why;
+}
+
+void written_flush(struct engine *e, struct call *c)
+{
+	const char *why = NULL;
+
+	if (!e->nwritten || e->dead)
+		return;
+	if (!contexts_enter(e, c->thread) ||
+	    engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+		why = "the device can't be waited for";
+	for (size_t i = 0; !why && i < e->nwritten; i++)
+		why = put(e, &e->written[i]);
+	e->nwritten = 0;
+	if (why)
+		engine_taint(e, c->rec->id, "what launches before it wrote could not be put there: %s", why);
+}
+
+static bool keep(struct engine *e, const struct written *w)
+{
+	size_t i;
+
+	for (i = 0; i < e->nwritten && e->written[i].base != w->base; i++)
+		;
+	if (i == e->written_capacity) {
+		size_t more = i ? 2 * i : 16;
+		struct written *p = realloc(e->written, more * sizeof(*p));
+
+		if (!p)
+			return false;
+		e->written = p;
+		e->written_capacity = more;
+	}
+	/* Of another size than before, at the same address: another allocation, or a part of one. Both stay. */
+	if (i < e->nwritten && e->written[i].bytes > w->bytes)
+		return false;
+	e->written[i] = *w;
+	e->nwritten += i == e->nwritten;
+	return true;
+}
+
+bool written_stand_in(struct engine *e, struct call *c)
+{
+	struct written *w;
+	unsigned n = contents_of(e, c->rec->id, &w);
+	bool ok = n > 0 && !e->capturing;
+
+	for (unsigned i = 0; ok && i < n; i++) {
+		if (keep(e, &w[i]))
+			continue;
+		written_flush(e, c);
+		ok = keep(e, &w[i]);
+	}
+	for (unsigned i = 0; ok && i < n; i++)
+		doubt_write(e, w[i].base, w[i].bytes, 0);
+	free(w);
+	c->stood_in = ok;
+	return ok;
+}
+
+void written_injected(struct engine *e, struct call *c, const char *why, uint64_t kernel)
+{
+	const struct trace_kernel *k = kernel ? trace_kernel(e->trace, kernel) : NULL;
+	struct verdict v = {.call = c->rec->id,
+			    .kind = "launch",
+			    .grade = "injected",
+			    .func = c->name,
+			    .launch = c->rec->id,
+			    .kernel = kernel,
+			    .kernel_name = k ? k->name : NULL,
+			    .note = why};
+
+	result_verdict(e->out, &v);
+	e->counts.launches_injected++;
+}
+
+/* ---- comparing --------------------------------------------------------------------------- */
+
+/* 0, or why it can't be compared. */
+static const char *compare(struct engine *e, const struct written *w, const struct elem_type *t,
+			   struct compare_result *r)
+{
+	uint8_t *want = malloc(2 * (size_t)PIECE), *got = want ? want + PIECE : NULL;
+	struct diag d = DIAG_INIT;
+	const char *why = want ? NULL : "out of memory";
+
+	for (uint64_t at = 0; !why && at < w->bytes; at += PIECE) {
+		size_t n = w->bytes - at < PIECE ? w->bytes - at : PIECE;
+		uint64_t live = addresses_to_live(&e->addresses, w->base) + at;
+		struct compare_result piece = {0};
+
+		if (!engine_read_device(e, live, got, n))
+			why = "its contents can't be read";
+		else if (trace_buffer_read(e->trace, w->buffer, at, want, n, &d))
+			why = "the recorded contents can't be read";
+		if (why)
+			break;
+		addresses_rewrite_back(&e->addresses, got, n);
+		compare_buffers(t, &e->opt->limits, want, got, n, &piece);
+		compare_merge(r, &piece, at / t->bytes);
+	}
+	free(want);
+	return why;
+}
+
+static void check_one(struct engine *e, struct call *c, const struct written *w)
+{
+	const struct address_range *range = addresses_find(&e->addresses, w->base);
+	const char *elem = range && range->elem_type[0] ? range->elem_type : w->bytes % 4 ? "b8" : "b32";
+	const struct elem_type *t = elem_type_find(elem);
+	const struct trace_kernel *k = e->last_kernel ? trace_kernel(e->trace, e->last_kernel) : NULL;
+	struct verdict v = {.call = c->rec->id,
+			    .kind = "written",
+			    .func = c->name,
+			    .launch = c->rec->id,
+			    .kernel = e->last_kernel,
+			    .kernel_name = k ? k->name : NULL,
+			    .allocation = range ? range->id : 0,
+			    .base = range ? range->base : w->base,
+			    .bytes = w->bytes,
+			    .elem_type = t->name};
+
+	v.note = compare(e, w, t, &v.r);
+	v.grade = v.note ? "unverified" : check_grade(e, &v.r, doubt_of(e, range));
+	if (!v.note && !strcmp(v.grade, "unverified"))
+		v.note = check_why_unverified(e, doubt_of(e, range));
+	if (v.r.differing) {
+		v.address = w->base + v.r.first * t->bytes;
+		v.live = addresses_to_live(&e->addresses, v.address);
+		v.offset = v.address - v.base;
+		elem_format(t, v.r.want, v.want, sizeof(v.want));
+		elem_format(t, v.r.got, v.got, sizeof(v.got));
+	}
+	e->counts.written++;
+	result_verdict(e->out, &v);
+	if (e->opt->isolated && v.r.differing && put(e, w))
+		engine_taint(e, c->rec->id, "its recorded results could not be put in place of those here");
+}
+
+bool written_check(struct engine *e, struct call *c)
+{
+	struct written *w;
+	unsigned n;
+
+	if (c->stood_in)
+		return true;
+	n = contents_of(e, c->rec->id, &w);
+	if (n && !c->refused && !c->result && !e->dead && !e->capturing &&
+	    !engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+		for (unsigned i = 0; i < n; i++)
+			check_one(e, c, &w[i]);
+	free(w);
+	return n > 0;
+}

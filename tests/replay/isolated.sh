@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Launches replayed each on its own, from what it had when it was recorded: the same verdict as in a stream where
+# nothing is wrong, in one process, in several, and by shards; and where one kernel is wrong, none but its own launches.
+set -eu
+# shellcheck source=SCRIPTDIR/../e2e/lib.sh
+. "$(dirname "$0")/../e2e/lib.sh"
+fresh_work isolated
+
+# What was compared, without the order of rows.
+verdicts()
+{
+	sqlite3 "$1" "SELECT process, call, kind, grade, kernel_name, base, bytes, elements FROM verdict ORDER BY 1, 2, 3, 6"
+}
+
+for program in driver_nbody driver_bitonic_sort driver_threads driver_fork driver_textures; do
+	trace=$work/$program.trace
+	expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$programs/$program"
+	expect 0 "$cutrace" replay -o "$work/stream.db" "$trace"
+	verdicts "$work/stream.db" >"$work/stream"
+	grep -q '|written|equal|' "$work/stream" || fail "$program: nothing that a launch wrote was compared"
+	expect 0 "$cutrace" replay --isolated -o "$work/isolated.db" "$trace"
+	expect 0 "$cutrace" replay -j 3 -o "$work/jobs.db" "$trace"
+	for i in 1 2 3 4; do
+		expect 0 "$cutrace" replay -q --shard $i/4 -o "$work/shard$i.db" "$trace"
+	done
+	expect 0 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-4].db
+	for other in isolated jobs merged; do
+		verdicts "$work/$other.db" >"$work/$other"
+		cmp -s "$work/stream" "$work/$other" || {
+			fail "$program: $other and stream differ"
+			diff "$work/stream" "$work/$other" | sed 's/^/  | /' >&2
+		}
+		sqlite3 "$work/$other.db" "SELECT sum(n) FROM count WHERE what = 'launches'" >"$work/launches"
+		[ "$(cat "$work/launches")" = "$(sqlite3 "$trace" 'SELECT count(*) FROM launch')" ] ||
+			fail "$program: $other made $(cat "$work/launches") launches"
+	done
+done
+
+# Shards that are missing, twice there, or no shards.
+expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-3].db
+says err 'one of 4 shards, and 3 were named'
+expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-3].db "$work/shard1.db"
+says err 'shard 1 is already'
+expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/isolated.db"
+says err 'not the result of a shard'
+expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/none.db"
+says err 'no such result'
+
+# One wrong kernel. In a stream what it made wrong goes on; isolated, it is the only one that differs.
+trace=$work/driver_bitonic_sort.trace
+expect 0 "$cutrace" dump --modules "$work/modules" "$trace"
+ptx=$(find "$work/modules" -name '*.ptx' | head -n 1)
+line=$(awk '/\.entry bitonic_merge_tiles\(/ { inside = 1 } inside && /ld\.global/ { print NR; exit }' "$ptx")
+wrong="SELECT DISTINCT kernel_name FROM verdict WHERE grade = 'differs'"
+expect 1 "$cutrace" replay -q --inject "bitonic_merge_tiles:$line:9" -o "$work/stream.db" "$trace"
+[ "$(sqlite3 "$work/stream.db" "$wrong" | wc -l)" -gt 1 ] || fail 'in a stream the fault goes no further'
+for how in --isolated '-j 2'; do
+	# shellcheck disable=SC2086 # words
+	expect 1 "$cutrace" replay $how --inject "bitonic_merge_tiles:$line:9" -o "$work/result.db" "$trace"
+	[ "$(sqlite3 "$work/result.db" "$wrong")" = bitonic_merge_tiles ] ||
+		fail "$how: wrong kernels: $(sqlite3 "$work/result.db" "$wrong")"
+	says out 'stored +by bitonic_merge_tiles, PTX line'
+	says out 'element +[0-9]+ \(u32, byte [0-9]+ of the buffer\): recorded [0-9]+, here [0-9]+'
+done
+
+# A kernel that faults here: what it wrote when recorded stands in, and all others are judged.
+line=$(awk '/\.entry bitonic_step\(/ { inside = 1 } inside && /add\.s64/ { print NR; exit }' "$ptx")
+expect 1 "$cutrace" replay --isolated --inject "bitonic_step:$line:45" -o "$work/result.db" "$trace"
+says out 'injected: not computed here'
+[ "$(sqlite3 "$work/result.db" "SELECT count(*) FROM verdict WHERE grade = 'unverified'")" = 0 ] ||
+	fail 'a fault leaves launches unverified whose memory was recorded'
+[ "$(sqlite3 "$work/result.db" "SELECT count(*) FROM verdict WHERE grade = 'injected' AND kernel_name = 'bitonic_step'")" = 3 ] ||
+	fail 'not all launches of the kernel that faults are injected'
+
+# Which launches are checked.
+count()
+{
+	expect 0 "$cutrace" record -q "--check=$1" -o "$work/words.trace" --device interp -- "$programs/driver_bitonic_sort"
+	n=$(sqlite3 "$work/words.trace" "SELECT (SELECT count(*) FROM launch_hash) || ' ' || (SELECT count(*) FROM payload WHERE kind = 'written')")
+	[ "$n" = "$2" ] || fail "--check=$1 kept '$n' (hashes, contents) instead of '$2'"
+	rm -f "$work/words.trace"
+}
+count all '6 0'
+count hashes,every:2 '3 0'
+count contents,launch:2-4 '3 3'
+count launch:5- '2 0'
+count 'contents,kernel:*step*,every:2' '2 2'
+count 'kernel:none' '0 0'
+count opaque '0 0'
+expect 2 "$cutrace" record --check=contens -o "$work/words.trace" -- "$programs/driver_bitonic_sort"
+says err "'contens' is none of its words"
+expect 2 "$cutrace" record --check=every:0 -o "$work/words.trace" -- "$programs/driver_bitonic_sort"
+
+expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$programs/driver_saxpy"
+expect 125 "$cutrace" replay --isolated "$work/plain.trace"
+says err 'record it with --check=contents'
+expect 2 "$cutrace" replay --shard 3/2 "$work/plain.trace"
+says err "'3/2' is not I/N"
+expect 2 "$cutrace" replay -j x "$work/plain.trace"
+finish
