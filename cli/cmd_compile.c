@@ -14,7 +14,7 @@
 enum { EXIT_ALL = 0, EXIT_SOME_REFUSED = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125, MAX_TARGETS = 64 };
 
 struct options {
-	const char *file, *folder, *kernel;
+	const char *file, *folder, *kernel, *options;
 	const struct lower_target *targets[MAX_TARGETS];
 	unsigned ntargets, jobs, cc;
 	bool json, fresh;
@@ -34,6 +34,8 @@ static void print_help(FILE *out)
 	      "                 (assembly with the lines of the PTX) to DIR\n"
 	      "  --kernel NAME  only this kernel\n"
 	      "  --cc M.N       of several PTX texts the one for this compute capability (9.0)\n"
+	      "  --options O    as a device's: contract=all lets products and sums be fused where PTX allows "
+	      "it\n"
 	      "  --fresh        compiles what the cache has, too\n"
 	      "  -j N           so many at a time (one a processor)\n"
 	      "  --json         one JSON object a line instead of the table\n\n"
@@ -86,7 +88,7 @@ static bool read_capability(const char *text, unsigned *out)
 	return true;
 }
 
-enum { OPT_KERNEL = 256, OPT_CC, OPT_FRESH, OPT_JSON };
+enum { OPT_KERNEL = 256, OPT_CC, OPT_FRESH, OPT_JSON, OPT_OPTIONS };
 
 static bool read_option(struct options *o, int c)
 {
@@ -96,6 +98,7 @@ static bool read_option(struct options *o, int c)
 	case 'j': return read_number(optarg, 1, 256, &o->jobs);
 	case OPT_KERNEL: o->kernel = optarg; return true;
 	case OPT_CC: return read_capability(optarg, &o->cc);
+	case OPT_OPTIONS: o->options = optarg; return true;
 	case OPT_FRESH: o->fresh = true; return true;
 	case OPT_JSON: o->json = true; return true;
 	}
@@ -110,6 +113,7 @@ static bool read_options(int argc, char **argv, struct options *o)
 					      {"kernel", required_argument, NULL, OPT_KERNEL},
 					      {"cc", required_argument, NULL, OPT_CC},
 					      {"fresh", no_argument, NULL, OPT_FRESH},
+					      {"options", required_argument, NULL, OPT_OPTIONS},
 					      {"json", no_argument, NULL, OPT_JSON},
 					      {"help", no_argument, NULL, 'h'},
 					      {NULL, 0, NULL, 0}};
@@ -173,6 +177,7 @@ int cmd_compile(int argc, char **argv)
 	r.want = (o.folder ? SERVICE_IR | SERVICE_OPTIMIZED | SERVICE_ASSEMBLY : 0u) |
 		 (o.fresh ? SERVICE_FRESH : 0u);
 	r.progress = isatty(STDERR_FILENO) && !o.json;
+	r.options = o.options ? o.options : "";
 	config.workers = r.jobs = o.jobs;
 	if (service_open(&r.service, &config, &d) || !service_compiler(r.service, &d))
 		status = could_not(&d);

@@ -57,6 +57,7 @@ struct compile_run {
 	struct compile_task *tasks;
 	size_t ntasks;
 	unsigned want, jobs;
+	const char *options; /* of the service's requests */
 	/* Called for each task in order, by the thread that called compile_tasks_run; the answer is freed after it. */
 	void (*finished)(void *ctx, struct compile_task *t);
 	void *ctx;

@@ -244,7 +244,7 @@ void compile_output_task(void *ctx, struct compile_task *t)
 
 	if (!t->rc && t->has_contract) {
 		count_compiled(o, t);
-	} else if (t->answer.reason[0] || t->rc == CUTRACE_ENOTSUP || t->rc == CUTRACE_EINVAL) {
+	} else if (t->answer.reason[0] || t->rc == CUTRACE_ENOTSUP) {
 		o->refused++;
 		print_refused(o, t);
 	} else {

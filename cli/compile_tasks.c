@@ -89,7 +89,7 @@ static void compile(struct compile_run *r, struct compile_task *t)
 	struct service_request request = {.module = &r->modules[t->module],
 					  .kernel = t->kernel,
 					  .target = t->target->name,
-					  .options = "",
+					  .options = r->options,
 					  .want = r->want};
 
 	t->rc = service_compile(r->service, &request, &t->answer, &t->d);

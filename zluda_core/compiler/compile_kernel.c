@@ -7,12 +7,28 @@
 #include "zluda_core/compiler/contract.h"
 #include "zluda_core/compiler/service.h"
 
+/* What lower_options_read understands; the rest would be ignored in silence. */
+static bool is_option(const char *text, size_t n)
+{
+	static const char *const options[] = {"contract=all", "contract=none"};
+
+	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
+		if (strlen(options[k]) == n && !memcmp(text, options[k], n))
+			return true;
+	return !n;
+}
+
 static int check_options(const char *options, struct diag *d)
 {
-	if (!options[0])
-		return 0;
-	diag_set(d, CUTRACE_EINVAL, "compiler", "there is no option '%s'", options);
-	return CUTRACE_EINVAL;
+	for (size_t n; options[0]; options += n + (options[n] == ',')) {
+		n = strcspn(options, ",");
+		if (is_option(options, n))
+			continue;
+		diag_set(d, CUTRACE_EINVAL, "compiler", "there is no option '%.*s'", (int)n, options);
+		diag_hint(d, "there are contract=all and contract=none");
+		return CUTRACE_EINVAL;
+	}
+	return 0;
 }
 
 static int find(const struct compile_job *job, struct ptx_func **f, const struct lower_target **target,

@@ -137,6 +137,9 @@ static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, 
 	LLVMModuleRef module = last ? j->module : LLVMCloneModule(j->module);
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
+
+	/* With LLVM's comments: registers, scratch, occupancy. */
+	LLVMSetTargetMachineAsmVerbosity(j->machine, type == LLVMAssemblyFile);
 	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, module, type, &message, &buffer);
 
 	if (!last)

@@ -58,7 +58,7 @@ enum service_want {                        /* what else is wanted; then the cach
 struct service_request {
 	const struct service_module *module;
 	const char *kernel, *target; /* "gfx1100" */
-	const char *options;         /* "", or "key=value,...", part of the cache's key: "opt=0" */
+	const char *options;         /* "", or "key=value,...", part of the cache's key: "contract=all" */
 	unsigned want;               /* enum service_want */
 };
 
