@@ -53,7 +53,7 @@ for live in 5 60 110 200; do
 .target sm_80
 .address_size 64
 .visible .entry registers$live(.param .u64 p)
-.maxntid 128, 1, 1
+.maxntid 256, 1, 1
 {
 	.reg .f32 %f<$((live + 1))>;
 	.reg .b64 %d<4>;
@@ -89,7 +89,7 @@ for target in $targets; do
 	for extension in ll opt.ll s; do
 		[ -s "$dir/all/matmul.$target.$extension" ] || fail "matmul.$target.$extension is missing"
 	done
-	# LLVM counts waves, too; of kernels with small blocks, so that nothing but registers limits them.
+	# LLVM counts waves, too; of kernels with blocks of a size that fills a SIMD, so that nothing but registers limits them.
 	for kernel in $counted; do
 		llvm=$(sed -n 's/^; Occupancy: //p' "$dir/all/$kernel.$target.s")
 		ours=$(grep "\"target\":\"$target\"" "$dir/$kernel.json" | sed 's/.*"waves_per_simd":\([0-9]*\).*/\1/')
