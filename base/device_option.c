@@ -26,7 +26,7 @@ static int check_name(const char *option, struct diag *d)
 	return CUTRACE_EINVAL;
 }
 
-/* In the child: 1 when the driver can't be initialised. What it says goes to `out`. */
+/* In the child: cuInit's result. What the driver says goes to `out`. */
 static int initialise(const char *option, const char *driver, int out)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ static int initialise(const char *option, const char *driver, int out)
 	setenv("CUTRACE_DEVICE", option, 1);
 	handle = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
 	*(void **)&init = handle ? dlsym(handle, "cuInit") : NULL;
-	return init && init(0) != 0;
+	return init ? init(0) : 0;
 }
 
 static size_t read_all(int fd, char *text, size_t size)
@@ -55,8 +55,10 @@ static size_t read_all(int fd, char *text, size_t size)
 	return used;
 }
 
-/* The last line is why. */
-static int refuse(const char *option, char *text, struct diag *d)
+enum { JIT_COMPILER_NOT_FOUND = 221 }; /* CUDA_ERROR_... */
+
+/* The last line is why. What isn't installed is no wrong usage. */
+static int refuse(const char *option, char *text, int status, struct diag *d)
 {
 	char *line;
 
@@ -65,7 +67,8 @@ static int refuse(const char *option, char *text, struct diag *d)
 	line = line ? line + 1 : text;
 	if (!strncmp(line, "cutrace: ", 9))
 		line += 9;
-	return diag_set(d, CUTRACE_EINVAL, "--device", "'%s': %s", option, line);
+	return diag_set(d, status == JIT_COMPILER_NOT_FOUND ? CUTRACE_ENOENT : CUTRACE_EINVAL, "--device",
+			"'%s': %s", option, line);
 }
 
 int device_option_check(const char *option, const char *driver, struct diag *d)
@@ -74,7 +77,7 @@ int device_option_check(const char *option, const char *driver, struct diag *d)
 	int ends[2], status = 0, rc = check_name(option, d);
 	pid_t pid;
 
-	if (rc || !strchr(option, ':') || pipe2(ends, O_CLOEXEC) != 0)
+	if (rc || !strcmp(option, "interp") || pipe2(ends, O_CLOEXEC) != 0)
 		return rc;
 	fflush(NULL);
 	pid = fork();
@@ -87,5 +90,5 @@ int device_option_check(const char *option, const char *driver, struct diag *d)
 		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !strstr(text, "CUTRACE_DEVICE"))
 		return 0;
-	return refuse(option, text, d);
+	return refuse(option, text, WIFEXITED(status) ? WEXITSTATUS(status) : 1, d);
 }

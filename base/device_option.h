@@ -9,7 +9,7 @@
 #include "base/diag.h"
 
 /* option: NAME or NAME:OPTIONS; driver: path of our libcuda.so.1. CUTRACE_EINVAL with *d filled when the
- * option is wrong. */
+ * option is wrong, CUTRACE_ENOENT when the device needs what isn't installed. */
 int device_option_check(const char *option, const char *driver, struct diag *d);
 
 #endif

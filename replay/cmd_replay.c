@@ -27,7 +27,8 @@ static const char help[] =
 	"Bytes must be equal (NaN payloads aside) unless a limit below allows more. The report names the\n"
 	"first difference: call, kernel, buffer, element, and the PTX line that stored it.\n\n"
 	"  --device D           run on one of our devices: interp[:OPTIONS], an interpreter on the CPU\n"
-	"                       (default: interp)\n"
+	"                       (default); amdemu:gfxNNNN[,OPTIONS], code for that AMD GPU on an emulator\n"
+	"                       (gfx90a, gfx942, gfx1030, gfx1100, gfx1151, gfx1201)\n"
 	"  --driver PATH        run on another libcuda.so.1, e.g. NVIDIA's\n"
 	"  -o, --output FILE    keep the results in FILE, an SQLite database; it may overwrite an earlier\n"
 	"                       result, nothing else\n"
@@ -326,23 +327,27 @@ static int usage(const char *fmt, const char *what)
 }
 
 /* A driver that is not there is said later: that is no wrong usage. */
-static bool wrong_device(const char *device)
+static int check_device(const char *device)
 {
 	char path[PATH_MAX];
 	struct diag d = DIAG_INIT;
+	int rc;
 
-	if (own_driver(path, sizeof(path), &d) || !device_option_check(device, path, &d))
-		return false;
+	if (own_driver(path, sizeof(path), &d))
+		return 0;
+	rc = device_option_check(device, path, &d);
+	if (!rc)
+		return 0;
 	fputs("cutrace replay: ", stderr);
 	diag_print(&d, stderr);
-	return true;
+	return rc == CUTRACE_EINVAL ? REPLAY_USAGE : REPLAY_COULD_NOT;
 }
 
 int cmd_replay(int argc, char **argv)
 {
 	struct replay_options o = {.may_restart = true};
 	const char *bad;
-	int c;
+	int c, rc;
 
 	optind = 0; /* also when a test calls this twice */
 	opterr = 0;
@@ -372,8 +377,9 @@ int cmd_replay(int argc, char **argv)
 		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)
 		o.device = "interp";
-	if (o.device && wrong_device(o.device))
-		return REPLAY_USAGE;
+	rc = o.device ? check_device(o.device) : 0;
+	if (rc)
+		return rc;
 	o.trace_path = argv[optind];
 	return replay_run(&o);
 }

@@ -71,6 +71,7 @@ static void control(struct gpu *gpu, const char *key, const char *value, const c
 CUresult gpu_open(struct gpu *gpu, unsigned physical)
 {
 	struct diag d = DIAG_INIT;
+	int e;
 
 	gpu->ops = device_find(options.device);
 	if (!gpu->ops) {
@@ -79,9 +80,10 @@ CUresult gpu_open(struct gpu *gpu, unsigned physical)
 	}
 	gpu->physical = physical;
 	gpu->host = (struct dev_host){gpu, print_append, heap_alloc, heap_free, report};
-	if (gpu->ops->open(&gpu->dev, physical, options.device_options, &gpu->host, &d)) {
+	e = gpu->ops->open(&gpu->dev, physical, options.device_options, &gpu->host, &d);
+	if (e) {
 		say_diag(&d);
-		return CUDA_ERROR_NO_DEVICE;
+		return e == CUTRACE_ENOENT ? CUDA_ERROR_JIT_COMPILER_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 	}
 	gpu->ops->props(gpu->dev, &gpu->props);
 	gpu_apply_cc(gpu, options.cc ? options.cc : gpu->props.cc_major * 10 + gpu->props.cc_minor);

@@ -61,6 +61,8 @@ static CUresult compile(struct function *f)
 	say_diag_of(subject, &d);
 	for (uint32_t k = 1; k < f->ptx->nerrors; k++)
 		say_diag(&f->ptx->errors[k]);
+	if (e == CUTRACE_ENOENT)
+		return f->failed = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 	return f->failed =
 		       e == CUTRACE_ENOTSUP || e == CUTRACE_ENOMEM ? result_of(e) : CUDA_ERROR_INVALID_PTX;
 }

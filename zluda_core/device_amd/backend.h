@@ -83,9 +83,9 @@ struct amd_backend_ops {
 	int (*own_alloc)(struct amd_backend *b, uint64_t bytes, uint64_t *addr, void **host, struct diag *d);
 	void (*own_free)(struct amd_backend *b, uint64_t addr);
 
-	/* For backends that look into code: the disassembler of zluda_core/compiler/service.h. Before the first
-	 * code_load. Optional. */
-	void (*set_service)(struct amd_backend *b, struct service *s);
+	/* For backends that look into code, at once after open: the disassembler of zluda_core/compiler/service.h.
+	 * Optional. */
+	int (*set_service)(struct amd_backend *b, struct service *s, struct diag *d);
 	/* Code. One kernel per code object. */
 	int (*code_load)(struct amd_backend *b, const void *code_object, size_t bytes, struct amd_code **out,
 			 struct diag *d);

@@ -108,6 +108,8 @@ static int open_parts(struct amd_device *dev, unsigned ordinal, const char *opti
 		rc = dev->ops->open(&dev->backend, ordinal, rest, d);
 	if (!rc)
 		rc = service_open(&dev->service, NULL, d);
+	if (!rc && dev->ops->set_service)
+		rc = dev->ops->set_service(dev->backend, dev->service, d);
 	free(copy);
 	free(rest);
 	return rc;
@@ -133,8 +135,6 @@ int amd_device_open(const struct amd_backend_ops *ops, struct device **out, unsi
 		amd_device_close((struct device *)(void *)dev);
 		return rc;
 	}
-	if (ops->set_service)
-		ops->set_service(dev->backend, dev->service);
 	ops->properties(dev->backend, &dev->props);
 	*out = (struct device *)(void *)dev;
 	return 0;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "zluda_core/compiler/service.h"
 #include "zluda_core/device_amdemu/amdemu.h"
 
 /* The largest GPU of each target, by AMD's data sheets: MI250X (one die), MI300X, RX 6900 XT, RX 7900 XTX, Radeon 8060S,
@@ -151,9 +152,11 @@ static int emu_open(struct amd_backend **out, unsigned ordinal, const char *opti
 	return rc;
 }
 
-static void emu_set_service(struct amd_backend *b, struct service *s)
+/* Nothing runs without the compiler, not even what the cache has: instructions come from its disassembler. */
+static int emu_set_service(struct amd_backend *b, struct service *s, struct diag *d)
 {
 	b->service = s;
+	return service_compiler(s, d) ? 0 : d && d->code ? d->code : CUTRACE_ENOENT;
 }
 
 static void emu_properties(struct amd_backend *b, struct amd_properties *out)
