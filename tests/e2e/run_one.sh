@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: run_one.sh STEP PROGRAM BUILD
+# usage: run_one.sh STEP PROGRAM BUILD [TARGET]
 #
-# One step of the end-to-end test of one program of programs.list: run, record, dump, replay, inject or check. The steps
-# share BUILD/tests/e2e/PROGRAM; `record` comes first. REGOLD=1 writes the golden dump instead of comparing.
+# One step of the end-to-end test of one program of programs.list: run, record, dump, replay, inject or check; amd is
+# the program and its trace on the emulated AMD GPU TARGET. The steps share BUILD/tests/e2e/PROGRAM; `record` comes
+# first. REGOLD=1 writes the golden dump instead of comparing.
 set -eu
 
-step=$1 program=$2 build=$3
+step=$1 program=$2 build=$3 target=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
 golden=$here/../golden
 cutrace=$build/bin/cutrace
 work=$build/tests/e2e/$program
 trace=$work/program.trace
 executable=$build/tests/programs/$program
+export CUTRACE_CACHE="$build/tests/e2e/cache" # of compiled kernels
 
 fail()
 {
@@ -216,6 +218,53 @@ step_replay()
 	results=$(query "SELECT count(*) FROM payload WHERE kind = 'd2h' AND buffer IS NOT NULL")
 	equal=$(json "$work/replay.json" '$.grades.equal')
 	[ "${equal:-0}" -ge "$results" ] || fail "$results results were recorded, ${equal:-0} compared equal"
+}
+
+# The replay of a trace: all launches, nothing differs, faults as recorded.
+check_report()
+{
+	[ "$(json "$1" '$.status')" = match ] || fail "the report of $1 does not say 'match'"
+	launches=$(sqlite3 -readonly "$2" 'SELECT count(*) FROM launch')
+	[ "$(json "$1" '$.counts.launches')" -eq "$launches" ] || fail "not all $launches launches were replayed"
+}
+
+# Kernels that can't be translated to AMD code yet: amd_refused.list has them with the reason, and nothing else.
+check_refused()
+{
+	status=0
+	"$cutrace" run --device "$device" -- "$executable" >"$work/$target.out" 2>"$work/$target.err" || status=$?
+	[ "$status" -ne 0 ] || fail "works on $target now: remove its row from amd_refused.list"
+	grep -qF "$1" "$work/$target.err" || {
+		cat "$work/$target.err" >&2
+		fail "on $target the reason is not '$1'"
+	}
+}
+
+# On the first target the program is recorded on the AMD GPU, too, and that trace replayed on the interpreter.
+step_amd()
+{
+	device=amdemu:$target
+	[ -e "$trace" ] || fail "no trace: the record step failed"
+	[ -x "$build/lib/cutrace/cutrace-compile" ] || skip "cutrace-compile is not built (no LLVM 19)"
+	reason=$(sed -n "s/^$program  *//p" "$here/amd_refused.list")
+	if [ -n "$reason" ]; then
+		check_refused "$reason"
+		return
+	fi
+	set -- run
+	if [ "$target" = gfx1100 ]; then
+		rm -f "$work/amd.trace"*
+		set -- record -q -o "$work/amd.trace"
+	fi
+	expect 0 "$work/$target.out" "$cutrace" "$@" --device "$device" -- "$executable"
+	[ "$(tail -n 1 "$work/$target.out")" = ok ] || fail "on $target the last line is not 'ok'"
+	[ ! -e "$golden/$program.out" ] || same "$work/$target.out" "$golden/$program.out" "the output on $target"
+	expect 0 "$work/$target.json" "$cutrace" replay --json --device "$device" "$trace"
+	check_report "$work/$target.json" "$trace"
+	if [ "$1" = record ]; then
+		expect 0 "$work/amd.json" "$cutrace" replay --json --device interp "$work/amd.trace"
+		check_report "$work/amd.json" "$work/amd.trace"
+	fi
 }
 
 # line_of REGEX#N: number of the N-th line inside the kernel's PTX that matches.
