@@ -12,6 +12,7 @@
 #include "ptx/analysis.h"
 #include "ptx/lower/call_graph.h"
 #include "ptx/lower/spin.h"
+#include "ptx/lower/together.h"
 
 bool waits_for_warp(const struct ptx_inst *i)
 {
@@ -454,13 +455,17 @@ static void flow_close(struct flow *fl)
 static bool function_apart(struct lower *l, const struct ptx_func *f)
 {
 	struct flow fl = {.l = l, .f = f};
+	struct function_facts *facts = &l->facts[f->index];
 	bool apart = false;
 
-	if (!flow_open(&fl) || spin_find(f, fl.spins, fl.loop))
+	facts->together = calloc((size_t)f->ninsts + 1, 1);
+	if (!flow_open(&fl) || !facts->together || spin_find(f, fl.spins, fl.loop)) {
 		lower_refuse(l, "out of memory");
-	else
+	} else {
+		together_find(f, &fl.u, fl.spins, wave_level(&fl), facts->together);
 		apart = barriers_part(&fl) || warp_operations_part(&fl) || calls_part(&fl) ||
-			(l->facts[f->index].spins && spins_part(&fl));
+			(facts->spins && spins_part(&fl));
+	}
 	flow_close(&fl);
 	return apart;
 }

@@ -27,6 +27,30 @@ static bool knows_types(enum ptx_op op)
 	       (op >= PTX_OP_TEX && op <= PTX_OP_SUQ) || (op >= PTX_OP_WMMA_LOAD && op <= PTX_OP_MOVMATRIX);
 }
 
+static struct ir first_lanes(struct lower *l, struct ir v)
+{
+	return ir_op(l, "call i32 @llvm.amdgcn.readfirstlane.i32(i32 %s)", v.s);
+}
+
+/* A read that decides whether lanes stay in a loop is one for all of them. */
+static void make_one(struct lower *l)
+{
+	const struct ptx_operand *o = &l->i->dst[0];
+	const uint8_t *together = l->facts[l->f->index].together;
+
+	if (l->dispatch || !together || l->i < l->f->insts || l->i >= l->f->insts + l->f->ninsts ||
+	    !together[l->i - l->f->insts] || o->kind != PTX_OPND_VALUE)
+		return;
+	unsigned bits = l->f->values[o->index].bits == 64 ? 64 : 32;
+	struct ir v = read_bits(l, o, bits), lo = first_lanes(l, ir_resize(l, v, bits, 32, false));
+	if (bits == 64) {
+		struct ir hi = first_lanes(l, ir_resize(l, ir_op(l, "lshr i64 %s, 32", v.s), 64, 32, false));
+		hi = ir_op(l, "shl i64 %s, 32", ir_resize(l, hi, 32, 64, false).s);
+		lo = ir_op(l, "or i64 %s, %s", ir_resize(l, lo, 32, 64, false).s, hi.s);
+	}
+	write_bits(l, o, lo, bits, false);
+}
+
 static void lower_instruction(struct lower *l)
 {
 	const char *reason = not_lowered_reason(l->i);
@@ -46,8 +70,10 @@ static void lower_instruction(struct lower *l)
 	if (l->dispatch && dispatch_warp_operation(l))
 		return;
 	for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && !l->refused; k++)
-		if (families[k](l))
+		if (families[k](l)) {
+			make_one(l);
 			return;
+		}
 	lower_refuse(l, "this form of it");
 }
 

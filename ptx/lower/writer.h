@@ -21,9 +21,11 @@ struct function_facts {
 	bool reached;   /* by the kernel */
 	bool addressed; /* its address is taken */
 	bool recursive;
-	bool spins;     /* a loop in it waits for memory */
-	bool waits;     /* lanes may wait for others in it, or in what it calls */
-	bool merged;    /* written into the kernel's body: see dispatch.h */
+	bool spins;  /* a loop in it waits for memory */
+	bool waits;  /* lanes may wait for others in it, or in what it calls */
+	bool merged; /* written into the kernel's body: see dispatch.h */
+	uint8_t *
+		together; /* by instruction: its result is to be made that of the first lane (together.h); or NULL */
 	uint32_t enter; /* merged: the state where it begins, once it was called */
 };
 
