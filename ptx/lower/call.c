@@ -163,7 +163,7 @@ static bool call_indirect(struct lower *l)
 		ir_line(l, "br label %%l%u", end);
 		ir_label(l, other);
 	}
-	fault_if(l, ir_text("true"), LOWER_FAULT_CALL);
+	emit_fault_at(l, LOWER_FAULT_CALL, address);
 	ir_line(l, "br label %%l%u", end);
 	ir_label(l, end);
 	return true;

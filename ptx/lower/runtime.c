@@ -32,14 +32,25 @@ void emit_fault_at(struct lower *l, enum lower_fault_kind kind, struct ir addres
 {
 	struct ir r = runtime_pointer(l);
 
-	ir_line(l, "call void @ct_fault(ptr addrspace(1) %s, i32 %u, i32 %u, i64 %s)", r.s, kind, l->i->line,
-		address.s);
+	ir_line(l, "call void @ct_fault(ptr addrspace(1) %s, i32 %u, i32 %u, i64 %s)", r.s, kind,
+		l->i ? l->i->line : l->f->line, address.s);
 	end_lane(l);
 }
 
 void emit_fault(struct lower *l, enum lower_fault_kind kind)
 {
 	emit_fault_at(l, kind, ir_text("0"));
+}
+
+void fault_if(struct lower *l, struct ir condition, enum lower_fault_kind kind)
+{
+	unsigned then = l->next++, end = l->next++;
+
+	ir_line(l, "br i1 %s, label %%l%u, label %%l%u", condition.s, then, end);
+	ir_label(l, then);
+	emit_fault(l, kind);
+	ir_line(l, "br label %%l%u", end);
+	ir_label(l, end);
 }
 
 /* ---- calls ------------------------------------------------------------------------------- */

@@ -22,18 +22,6 @@ static bool lower_fence(struct lower *l)
 	return true;
 }
 
-void fault_if(struct lower *l, struct ir condition, unsigned kind)
-{
-	unsigned then = l->next++, end = l->next++;
-
-	(void)kind;
-	ir_line(l, "br i1 %s, label %%l%u, label %%l%u", condition.s, then, end);
-	ir_label(l, then);
-	ir_line(l, "call void @llvm.trap()");
-	ir_line(l, "br label %%l%u", end);
-	ir_label(l, end);
-}
-
 bool lower_sync(struct lower *l)
 {
 	switch (l->i->op) {

@@ -102,6 +102,8 @@ struct ir runtime_pointer(struct lower *l);
 struct ir runtime_word(struct lower *l, size_t offset, unsigned bits);
 /* The lane reports a fault of this instruction and ends; what is written next is not reached. */
 void emit_fault(struct lower *l, enum lower_fault_kind kind);
+void fault_if(struct lower *l, struct ir condition,
+	      enum lower_fault_kind kind); /* the lanes for which it holds */
 void emit_fault_at(struct lower *l, enum lower_fault_kind kind, struct ir address); /* an i64 */
 /* A call of a function without a body: one of CUDA's device run-time library, or it is refused. */
 bool lower_runtime_call(struct lower *l, const struct ptx_func *f);
@@ -122,9 +124,6 @@ bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
 /* matrix.c: "m16n8k16", k may be 0; whether `.word` is one of the opcode's parts. */
 bool matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k);
 bool has_word(const struct ptx_inst *i, const char *word);
-
-/* sync.c: the lanes for which it holds report the fault, enum lower_fault_kind, at this instruction and end. */
-void fault_if(struct lower *l, struct ir condition, unsigned kind);
 
 bool lower_integer(struct lower *l);
 bool lower_bit_field(struct lower *l);
