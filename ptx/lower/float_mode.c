@@ -10,6 +10,18 @@ static bool computes_in_f32(enum ptx_type t)
 	return t == PTX_F32 || t == PTX_F32X2 || t == PTX_BF16 || t == PTX_BF16X2;
 }
 
+/* Conversions whose operand or result can be no subnormal f32, or for which one is like zero. */
+static bool converts_alike(const struct ptx_inst *i)
+{
+	bool to_integer = !ptx_type_is_float(i->type), from_integer = !ptx_type_is_float(i->type2);
+
+	if (i->type == PTX_F16 || i->type2 == PTX_F16)
+		return i->rnd == PTX_RND_NONE || i->rnd == PTX_RN;
+	return from_integer || (to_integer && (i->rnd == PTX_RNI || i->rnd == PTX_RZI));
+}
+
+/* Whether it matters to the instruction if subnormals of f32 count as zeros. What moves bits or looks at them does so in
+ * either mode. */
 static bool uses_f32_mode(const struct ptx_inst *i)
 {
 	switch (i->op) {
@@ -18,7 +30,16 @@ static bool uses_f32_mode(const struct ptx_inst *i)
 	case PTX_OP_LDU:
 	case PTX_OP_ST:
 	case PTX_OP_SELP:
-	case PTX_OP_CALL: return false;
+	case PTX_OP_CALL:
+	case PTX_OP_ABS:
+	case PTX_OP_NEG:
+	case PTX_OP_COPYSIGN:
+	case PTX_OP_TESTP: return false;
+	case PTX_OP_SLCT: return i->type2 == PTX_F32;
+	case PTX_OP_CVT:
+		if (converts_alike(i))
+			return false;
+		/* fallthrough */
 	default:
 		return computes_in_f32(i->type) || computes_in_f32(i->type2) || computes_in_f32(i->type3) ||
 		       computes_in_f32(i->type4);
@@ -35,17 +56,18 @@ static bool needs_subnormals(const struct ptx_inst *i)
 		(i->op == PTX_OP_DIV && !(i->flags & (PTX_F_APPROX | PTX_F_FULL))));
 }
 
-/* One function's worth; a callee that isn't .ftz throughout decides for the kernel, so only leaf kernels qualify. */
+/* Of the kernel with all that it may call. */
 bool kernel_flushes(const struct lower *l)
 {
-	const struct ptx_func *f = l->kernel;
 	bool any = false;
 
-	for (uint32_t k = 0; k < f->ninsts; k++) {
-		const struct ptx_inst *i = &f->insts[k];
-		if (i->op == PTX_OP_CALL || needs_subnormals(i))
-			return false;
-		any |= uses_f32_mode(i);
+	for (uint32_t n = 0; n < l->norder; n++) {
+		const struct ptx_func *f = l->m->funcs[l->order[n]];
+		for (uint32_t k = 0; k < f->ninsts; k++) {
+			if (needs_subnormals(&f->insts[k]))
+				return false;
+			any |= uses_f32_mode(&f->insts[k]);
+		}
 	}
 	return any;
 }
@@ -79,6 +101,19 @@ static const struct layout *layout_of(enum ptx_type t)
 	return NULL;
 }
 
+enum { CLASS_SUBNORMAL = 0x90 }; /* of LLVM's is.fpclass */
+
+static struct ir is_subnormal(struct lower *l, struct ir v, struct ir bits, enum ptx_type t,
+			      const struct layout *f)
+{
+	if (t == PTX_F32 || t == PTX_F16)
+		return ir_op(l, "call i1 @llvm.is.fpclass.%s(%s %s, i32 %u)", ir_suffix(t), ir_type(t), v.s,
+			     CLASS_SUBNORMAL);
+	struct ir exponent =
+		ir_op(l, "and %s %s, %s", f->integers, bits.s, ir_splat(t, f->integer, f->exponent).s);
+	return ir_op(l, "icmp eq %s %s, zeroinitializer", f->integers, exponent.s);
+}
+
 /* Below the smallest normal number it becomes a zero with the sign of v (ISA 9.7.3). Right in either mode, and not
  * foldable away. */
 struct ir flush(struct lower *l, struct ir v, enum ptx_type t)
@@ -90,9 +125,7 @@ struct ir flush(struct lower *l, struct ir v, enum ptx_type t)
 		return v;
 	}
 	struct ir bits = ir_op(l, "bitcast %s %s to %s", ir_type(t), v.s, f->integers);
-	struct ir exponent =
-		ir_op(l, "and %s %s, %s", f->integers, bits.s, ir_splat(t, f->integer, f->exponent).s);
-	struct ir small = ir_op(l, "icmp eq %s %s, zeroinitializer", f->integers, exponent.s);
+	struct ir small = is_subnormal(l, v, bits, t, f);
 	struct ir zero = ir_op(l, "and %s %s, %s", f->integers, bits.s, ir_splat(t, f->integer, f->sign).s);
 	struct ir r = ir_op(l, "select %s %s, %s %s, %s %s", f->condition, small.s, f->integers, zero.s,
 			    f->integers, bits.s);
@@ -119,9 +152,21 @@ struct ir saturate(struct lower *l, struct ir v, enum ptx_type t)
 	return ir_op(l, "select %s %s, %s %s, %s %s", f->condition, over.s, type, one.s, type, r.s);
 }
 
+/* What a flushing instruction has computed needn't be flushed again. */
+static bool is_flushed(const struct lower *l, const struct ptx_operand *o)
+{
+	uint32_t def = o->kind == PTX_OPND_VALUE ? l->f->values[o->index].def : PTX_NONE;
+
+	if (def == PTX_NONE)
+		return false;
+	const struct ptx_inst *i = &l->f->insts[def];
+	return i->flags & PTX_F_FTZ && i->type == PTX_F32 && i->ndst == 1 && !i->guarded &&
+	       i->op != PTX_OP_SET;
+}
+
 struct ir read_float(struct lower *l, const struct ptx_operand *o, enum ptx_type t)
 {
 	struct ir v = read_typed(l, o, t);
 
-	return l->i->flags & PTX_F_FTZ ? flush(l, v, t) : v;
+	return l->i->flags & PTX_F_FTZ && !(t == PTX_F32 && is_flushed(l, o)) ? flush(l, v, t) : v;
 }

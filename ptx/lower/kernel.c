@@ -157,6 +157,7 @@ static bool prepare(struct lower *l)
 	l->i = NULL;
 	if (!call_graph_find(l) || !convergence_find(l, &apart))
 		return false;
+	l->flushes = kernel_flushes(l);
 	for (uint32_t k = 0; apart && k < l->norder; k++)
 		l->facts[l->order[k]].merged = l->facts[l->order[k]].waits;
 	barrier_find_counted(l, apart);
@@ -202,7 +203,6 @@ int lower_kernel_as(struct ptx_module *m, struct ptx_func *kernel, const struct 
 	if (!kernel->is_entry)
 		return diag_set(d, CUTRACE_EINVAL, m->name ? m->name : "", "%s is no kernel", kernel->name);
 	out->variables_offset = (kernel->param_bytes + 7) & ~7u;
-	l.flushes = kernel_flushes(&l);
 	rc = lower_built(&l);
 	if (rc) {
 		free(out->text);

@@ -130,15 +130,27 @@ static void expand_line(struct lower *l, struct expansion *e, const char *line, 
 		e->temps[name - '0'] = v;
 }
 
-/* In a kernel whose mode flushes, arithmetic does it by itself; what is done on bits or may be folded to them doesn't. */
+/* In a kernel whose mode flushes, arithmetic and AMD's estimates do it by themselves; what is done on bits or may be folded to
+ * them doesn't. */
 static bool mode_flushes(const struct lower *l)
 {
-	switch (l->i->op) {
+	const struct ptx_inst *i = l->i;
+
+	if (!l->flushes || i->type != PTX_F32)
+		return false;
+	switch (i->op) {
 	case PTX_OP_ADD:
 	case PTX_OP_SUB:
 	case PTX_OP_MUL:
 	case PTX_OP_MAD:
-	case PTX_OP_FMA: return l->flushes && l->i->type == PTX_F32;
+	case PTX_OP_FMA: return true;
+	case PTX_OP_DIV:
+	case PTX_OP_RCP:
+	case PTX_OP_SQRT:
+	case PTX_OP_RSQRT:
+	case PTX_OP_EX2:
+	case PTX_OP_LG2:
+	case PTX_OP_COS: return i->flags & (PTX_F_APPROX | PTX_F_FULL);
 	default: return false;
 	}
 }

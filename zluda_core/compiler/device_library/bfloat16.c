@@ -15,15 +15,21 @@ uint32_t ct_bf16(float v)
 	return v != v ? NAN_BF16 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* exact: v with all its bits, or rounded to odd. v's rounding to f32 must not be rounded again. */
-static uint32_t rounded_once(float v, double exact)
-{
-	return ct_bf16((double)v == exact || v != v ? v : ct_odd_f32(exact));
-}
-
 static bool lies_between(float v)
 {
 	return (f32_bits(v) & 0xffff) == 0x8000;
+}
+
+/* sum = product + c, rounded to f32; the one of them that is larger less the sum is exact. */
+static float towards_exact(float sum, double product, double c)
+{
+	double first = __builtin_fabs(product) > __builtin_fabs(c) ? product : c;
+	double error = (first - (double)sum) + (first == product ? c : product);
+	uint32_t bits = f32_bits(sum);
+
+	if (!(error < 0) && !(error > 0))
+		return sum;
+	return f32_of((error < 0) == (bits >> 31) ? bits + 1 : bits - 1);
 }
 
 /* The product of two has 16 bits: f32 holds it but for subnormal ones. */
@@ -31,13 +37,16 @@ uint32_t ct_mul_bf16(float a, float b)
 {
 	float product = a * b;
 
-	return lies_between(product) ? rounded_once(product, (double)a * (double)b) : ct_bf16(product);
+	if (lies_between(product))
+		product = towards_exact(product, (double)a * (double)b, 0);
+	return ct_bf16(product);
 }
 
 uint32_t ct_fma_bf16(float a, float b, float c)
 {
 	float sum = __builtin_fmaf(a, b, c);
 
-	return lies_between(sum) ? rounded_once(sum, odd_sum((double)a * (double)b, (double)c))
-				 : ct_bf16(sum);
+	if (lies_between(sum))
+		sum = towards_exact(sum, (double)a * (double)b, (double)c);
+	return ct_bf16(sum);
 }
