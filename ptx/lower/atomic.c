@@ -14,6 +14,8 @@
  */
 #include "ptx/lower/writer.h"
 
+#include <stddef.h>
+
 enum { MAX_ELEMENTS = 8 };
 
 static const char *ordering(enum ptx_sem s)
@@ -195,18 +197,18 @@ static struct ir compare_and_swap(struct lower *l, const struct atomic *a)
 
 static struct ir lock_words(struct lower *l)
 {
-	lower_refuse(l, "128 bits");
-	return ir_text("null");
+	return ir_op(l, "getelementptr i8, ptr addrspace(1) %s, i64 %zu", runtime_pointer(l).s,
+		     offsetof(struct lower_runtime, locks));
 }
 
 /* The library's locks order accesses of the device; the fences do what this instruction asks for. */
 static struct ir change_128(struct lower *l, const struct atomic *a)
 {
 	const struct ptx_inst *i = l->i;
-	struct ir p = ir_op(l, "addrspacecast %s to ptr", a->p.s), locks = lock_words(l), v;
+	struct ir p = ir_op(l, a->as == AS_FLAT ? "getelementptr i8, %s, i64 0" : "addrspacecast %s to ptr",
+			    a->p.s);
+	struct ir locks = lock_words(l), v;
 
-	if (a->as == AS_FLAT)
-		p = ir_op(l, "getelementptr i8, %s, i32 0", a->p.s);
 	if (i->sem == PTX_RELEASE || i->sem == PTX_ACQ_REL)
 		ir_line(l, "fence %srelease", ir_scope(i->scope));
 	if (i->sub == PTX_SUB_CAS)
@@ -290,14 +292,12 @@ static bool is_lowered(const struct ptx_inst *i)
 }
 
 /* All elements are changed before a result is written: the address may be in one. */
-bool lower_atomic(struct lower *l)
+static bool lower_plain(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
 	unsigned n = i->vec ? i->vec : 1;
 	struct ir old[MAX_ELEMENTS];
 
-	if (i->op != PTX_OP_ATOM && i->op != PTX_OP_RED)
-		return false;
 	if (!is_lowered(i) || n > MAX_ELEMENTS || i->nsrc < 1 + n)
 		return lower_refuse(l, "this arithmetic on .%s%s", ptx_type_name(i->type),
 				    n > 1 ? " vectors" : "");
@@ -306,4 +306,30 @@ bool lower_atomic(struct lower *l)
 	for (unsigned k = 0; k < n && k < i->ndst; k++)
 		write_bits(l, &i->dst[k], old[k], ptx_type_bits(i->type), ptx_type_is_signed(i->type));
 	return true;
+}
+
+/* red.async: the same, at once, and its bytes are complete at the mbarrier. */
+static bool lower_red_async(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	struct ptx_inst plain = *i;
+
+	if (!ir_has_word(i, "mbarrier::complete_tx::bytes") || i->nsrc != 3)
+		return lower_refuse(l, "forms without .mbarrier::complete_tx::bytes need target sm_100");
+	plain.nsrc--;
+	plain.sem = PTX_RELAXED;
+	l->i = &plain;
+	bool done = lower_plain(l);
+	l->i = i;
+	return done && lower_complete_tx(l, &i->src[2], ptx_type_bits(i->type) / 8);
+}
+
+bool lower_atomic(struct lower *l)
+{
+	switch (l->i->op) {
+	case PTX_OP_ATOM:
+	case PTX_OP_RED: return lower_plain(l);
+	case PTX_OP_RED_ASYNC: return lower_red_async(l);
+	default: return false;
+	}
 }

@@ -17,7 +17,7 @@ static bool (*const families[])(struct lower *) = {
 	lower_move,        lower_memory,  lower_carry,      lower_integer,       lower_logic,  lower_compare,
 	lower_bit_field,   lower_float,   lower_convert,    lower_approximation, lower_atomic, lower_sync,
 	lower_warp,        lower_call,    lower_async_copy, lower_dot_product,   lower_stack,  lower_matrix,
-	lower_matrix_move, lower_barrier, lower_mbarrier,   lower_fault,         lower_video,
+	lower_matrix_move, lower_barrier, lower_mbarrier,   lower_fault,         lower_video,  lower_texture,
 };
 
 /* Operations that take registers as bits know their types by themselves. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/compiler/device_library/device_library.h"
+#include "ptx/lower/device_calls.h"
 
 enum of { MMA = 1, WMMA = 2, SPARSE = 4 };
 
@@ -58,7 +58,7 @@ static const struct multiplicand *multiplicand_of(unsigned type)
 	return NULL;
 }
 
-bool matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k)
+bool ir_matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k)
 {
 	unsigned *const to[] = {m, n, k};
 	const char *p = ptx_shape_name(i->shape);
@@ -72,7 +72,7 @@ bool matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *
 	return *m && *n;
 }
 
-bool has_word(const struct ptx_inst *i, const char *word)
+bool ir_has_word(const struct ptx_inst *i, const char *word)
 {
 	const size_t length = strlen(word);
 
@@ -188,7 +188,7 @@ static bool describe(struct lower *l, struct product *x)
 	x->of = i->op == PTX_OP_WMMA_MMA ? WMMA : more ? SPARSE : MMA;
 	if (needs_later_target(i))
 		return lower_refuse(l, "block scaling and elements of less than 8 bits need target sm_120a");
-	if (!read_types(i, x) || !matrix_shape(i, &x->m, &x->n, &x->k))
+	if (!read_types(i, x) || !ir_matrix_shape(i, &x->m, &x->n, &x->k))
 		return lower_refuse(l, "there is no such product of matrices (ISA 9.7.14.1)");
 	x->is_quads = x->of == MMA && x->m == 8 && x->n == 8 && x->k == 4 && is_family(x, "f16");
 	if (!shape_exists(x) || !accumulators_fit(x))
@@ -198,7 +198,7 @@ static bool describe(struct lower *l, struct product *x)
 	if (i->rnd > PTX_RN && !is_family(x, "f64"))
 		return lower_refuse(l, "only products of f64 have a rounding mode");
 	if (is_family(x, "b1") &&
-	    ((i->boolop != PTX_BOOL_AND && i->boolop != PTX_BOOL_XOR) || !has_word(i, "popc")))
+	    ((i->boolop != PTX_BOOL_AND && i->boolop != PTX_BOOL_XOR) || !ir_has_word(i, "popc")))
 		return lower_refuse(l, "products of single bits are .xor.popc or .and.popc");
 	count_registers(x);
 	if (i->ndst != x->nd || i->nsrc != x->na + x->nb + x->nc + more)

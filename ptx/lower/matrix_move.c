@@ -160,7 +160,7 @@ static bool lower_small(struct lower *l)
 	const struct ptx_inst *i = l->i;
 	unsigned m, n, k;
 
-	if (!matrix_shape(i, &m, &n, &k) || m != 8 || n != 8 || i->type != PTX_B16)
+	if (!ir_matrix_shape(i, &m, &n, &k) || m != 8 || n != 8 || i->type != PTX_B16)
 		return lower_refuse(
 			l, "shapes and types other than .m8n8 and .b16 need target sm_100a or later");
 	if (i->vec > 4 || (i->op == PTX_OP_LDMATRIX && i->ndst != i->vec) ||
@@ -229,10 +229,12 @@ static bool describe(struct lower *l, struct fragment *x)
 	const struct ptx_inst *i = l->i;
 	const bool load = i->op == PTX_OP_WMMA_LOAD;
 
-	x->operand = load && has_word(i, "a") ? OPERAND_A : load && has_word(i, "b") ? OPERAND_B : OPERAND_C;
+	x->operand = load && ir_has_word(i, "a")   ? OPERAND_A
+		     : load && ir_has_word(i, "b") ? OPERAND_B
+						   : OPERAND_C;
 	x->bits = ptx_type_bits(i->type);
 	x->by_columns = i->layout & 1;
-	if (!matrix_shape(i, &x->m, &x->n, &x->k) || !is_wmma_shape(x) || !memory_shape_exists(x, i->type))
+	if (!ir_matrix_shape(i, &x->m, &x->n, &x->k) || !is_wmma_shape(x) || !memory_shape_exists(x, i->type))
 		return lower_refuse(l, "wmma has no such shape, type and layout (ISA 9.7.14.1)");
 	const unsigned rows = x->operand == OPERAND_B ? x->k : x->m,
 		       columns = x->operand == OPERAND_A ? x->k : x->n;

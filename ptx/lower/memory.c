@@ -146,6 +146,23 @@ static bool lower_store(struct lower *l)
 	return true;
 }
 
+/* st.async: a store, made at once; its bytes are complete at the mbarrier. */
+static bool lower_async_store(struct lower *l)
+{
+	const struct ptx_inst *i = l->i;
+	struct ptx_inst plain = *i;
+	unsigned n = i->vec ? i->vec : 1;
+
+	if (!strstr(i->mods, ".mbarrier::complete_tx::bytes") || i->nsrc != n + 2u)
+		return lower_refuse(l, "forms without .mbarrier::complete_tx::bytes need target sm_100");
+	plain.nsrc--;
+	plain.sem = PTX_RELAXED;
+	l->i = &plain;
+	bool done = lower_store(l);
+	l->i = i;
+	return done && lower_complete_tx(l, &i->src[n + 1], n * ptx_type_bits(i->type) / 8);
+}
+
 /* createpolicy: a policy is opaque, and nobody looks at it. */
 static bool make_policy(struct lower *l)
 {
@@ -159,6 +176,7 @@ bool lower_memory(struct lower *l)
 	case PTX_OP_LD:
 	case PTX_OP_LDU: return lower_load(l);
 	case PTX_OP_ST: return lower_store(l);
+	case PTX_OP_ST_ASYNC: return lower_async_store(l);
 	case PTX_OP_CREATEPOLICY_FRACTIONAL:
 	case PTX_OP_CREATEPOLICY_RANGE:
 	case PTX_OP_CREATEPOLICY_CVT: return make_policy(l);

@@ -8,12 +8,10 @@ static const struct {
 	uint16_t first, last;
 	const char *reason;
 } reasons[] = {
-	{PTX_OP_ST_ASYNC, PTX_OP_ST_BULK, "asynchronous stores"},
+	{PTX_OP_ST_BULK, PTX_OP_ST_BULK, "bulk stores"},
 	{PTX_OP_MULTIMEM_LD_REDUCE, PTX_OP_MULTIMEM_CP_REDUCE_ASYNC_BULK, "multicast memory"},
 	{PTX_OP_CP_ASYNC_BULK, PTX_OP_CP_ASYNC_MBARRIER_ARRIVE - 1, "asynchronous copies"},
 	{PTX_OP_TENSORMAP_REPLACE, PTX_OP_TENSORMAP_REPLACE, "tensor maps"},
-	{PTX_OP_TEX, PTX_OP_SUQ, "textures and surfaces"},
-	{PTX_OP_RED_ASYNC, PTX_OP_RED_ASYNC, "asynchronous reductions"},
 	{PTX_OP_TENSORMAP_CP_FENCEPROXY, PTX_OP_TENSORMAP_CP_FENCEPROXY, "tensor maps"},
 	{PTX_OP_CLUSTERLAUNCHCONTROL_TRY_CANCEL, PTX_OP_CLUSTERLAUNCHCONTROL_QUERY_CANCEL, "clusters"},
 	{PTX_OP_WGMMA_MMA_ASYNC, PTX_OP_WGMMA_WAIT_GROUP, "matrix operations of a warpgroup"},

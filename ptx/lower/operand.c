@@ -71,8 +71,9 @@ static struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset
 		}
 		return ir_op(l, "getelementptr i8, ptr addrspace(5) %%sym%u, i32 %d", symbol, (int)offset);
 	case PTX_SPACE_GLOBAL:
+	case PTX_SPACE_TEX:
 	case PTX_SPACE_CONST:
-		*as = s->space == PTX_SPACE_GLOBAL ? AS_GLOBAL : AS_CONSTANT;
+		*as = s->space == PTX_SPACE_CONST ? AS_CONSTANT : AS_GLOBAL;
 		at = ir_op(l, "getelementptr i8, ptr addrspace(4) %%kernarg, i64 %u",
 			   l->out->variables_offset + 8 * variable_place(l, symbol));
 		at = ir_op(l, "load ptr addrspace(%u), ptr addrspace(4) %s, align 8", *as, at.s);

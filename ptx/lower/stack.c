@@ -5,7 +5,7 @@
  */
 #include "ptx/lower/writer.h"
 
-enum { STACK_BYTES = 4096, DEFAULT_ALIGN = 8 };
+enum { STACK_BYTES = 8192, DEFAULT_ALIGN = 8 };
 
 /* The piece is made where the function begins. */
 static void open_piece(struct lower *l)

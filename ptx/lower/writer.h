@@ -122,8 +122,8 @@ struct ir ir_shorten(struct lower *l, struct ir v, enum ptx_type t, bool exact);
 bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
 
 /* matrix.c: "m16n8k16", k may be 0; whether `.word` is one of the opcode's parts. */
-bool matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k);
-bool has_word(const struct ptx_inst *i, const char *word);
+bool ir_matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k);
+bool ir_has_word(const struct ptx_inst *i, const char *word);
 
 bool lower_integer(struct lower *l);
 bool lower_bit_field(struct lower *l);
@@ -143,6 +143,7 @@ bool lower_atomic(struct lower *l);
 bool lower_stack(struct lower *l);
 bool lower_matrix(struct lower *l);
 bool lower_matrix_move(struct lower *l);
+bool lower_texture(struct lower *l);
 bool lower_sync(struct lower *l);
 bool lower_barrier(struct lower *l);
 bool lower_mbarrier(struct lower *l);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ptx/lower/device_calls.h"
 #include "ptx/lower/runtime.h"
 
 typedef unsigned __int128 ct_u128;
@@ -85,25 +86,12 @@ ct_u128 ct_atomic_cas_128(void *p, ct_u128 expected, ct_u128 value, ct_global ui
 ct_u128 ct_atomic_exch_128(void *p, ct_u128 value, ct_global uint32_t *locks);
 #endif
 
-/* What products of matrices need to know beyond their shape: `how` of matrix.c's functions, which ptx/lower/matrix.c
- * calls by the names that ptx/lower/matrix_shapes.def gives. */
-enum {
-	CT_MMA_C_F16 = 1, /* else f32 */
-	CT_MMA_D_F16 = 2,
-	CT_MMA_A_SIGNED = 4,
-	CT_MMA_B_SIGNED = 8,
-	CT_MMA_A_E5M2 = 16, /* else e4m3 */
-	CT_MMA_B_E5M2 = 32,
-	CT_MMA_SATFINITE = 64,
-	CT_MMA_AND = 128, /* of single bits, else xor */
-	CT_MMA_A_BY_COLUMNS = 256,
-	CT_MMA_B_BY_ROWS = 512,
-	CT_MMA_SELECTOR = 10, /* shift: sparsity selector */
-};
+/* matrix.c: a function for each shape, by the names that ptx/lower/matrix_shapes.def gives. */
 #ifdef __AMDGCN__
 typedef uint32_t ct_fragment __attribute__((ext_vector_type(8)));
 typedef double ct_doubles __attribute__((ext_vector_type(4)));
 typedef double ct_doubles8 __attribute__((ext_vector_type(8)));
+typedef uint32_t ct_words4 __attribute__((ext_vector_type(4)));
 uint32_t ct_from_lane(uint32_t v, uint32_t lane); /* of this warp */
 #endif
 
@@ -117,6 +105,22 @@ uint32_t ct_barrier_hits(const ct_shared uint64_t *barrier, uint32_t round);
 
 /* redux.c: the lesser or with `max` the greater of two f32, as bits; NaN is left out, or wins. */
 uint32_t ct_redux_f32(uint32_t x, uint32_t y, uint32_t max, uint32_t nan_wins);
+/* texture.c, surface.c */
+#ifdef __AMDGCN__
+uint64_t ct_texture_find(const ct_global struct lower_runtime *rt, uint64_t operand, uint32_t kind);
+void ct_texture_fault(ct_global struct lower_runtime *rt, uint32_t line, uint64_t operand, uint32_t fault);
+uint32_t ct_texture_is(const ct_global struct lower_runtime *rt, uint64_t operand, uint32_t kind);
+/* at: coordinates and, last, the level; bits of f32, or integers. Descriptors of texture and sampler. */
+ct_words4 ct_tex(uint64_t texture, uint64_t sampler, uint32_t how, uint32_t layer, ct_words4 at, ct_words4 dx,
+		 ct_words4 dy, ct_words4 offset);
+uint32_t ct_texture_query(uint64_t texture, uint32_t query, uint32_t level);
+/* The address of an access; 0: outside, nothing happens; below CT_TEXTURE_FAULTS: a fault. */
+uint64_t ct_surface_place(uint64_t surface, uint32_t how, uint32_t layer, uint32_t x, uint32_t y, uint32_t z);
+void ct_surface_store_texel(uint64_t surface, uint64_t address, uint32_t channels, ct_words4 v);
+/* is_signed: 2 = as the surface's texels are. */
+void ct_surface_reduce_32(uint64_t surface, uint64_t address, uint32_t op, uint32_t is_signed, uint32_t v);
+void ct_surface_reduce_64(uint64_t surface, uint64_t address, uint32_t op, uint32_t is_signed, uint64_t v);
+#endif
 
 /* fault.c: the lane ends after each, but that is the caller's business. `line` is that of the PTX text. */
 void ct_fault(ct_global struct lower_runtime *r, uint32_t kind, uint32_t line, uint64_t address);
