@@ -41,7 +41,7 @@ mkdir -p "$dir/ptx"
 : >"$dir/rows"
 for source in $sources; do
 	name=$(basename "$source" .cu)
-	$clang -x cuda $common ${PTX_FLAGS--fno-unroll-loops} --cuda-gpu-arch=sm_80 -nocudainc -nocudalib --cuda-path=/nonexistent --cuda-feature=+ptx85 \
+	$clang -x cuda $common ${PTX_FLAGS--mllvm -unroll-runtime=false} --cuda-gpu-arch=sm_80 -nocudainc -nocudalib --cuda-path=/nonexistent --cuda-feature=+ptx85 \
 		-o "$dir/ptx/$name.ptx" "$source" 2>"$dir/log" || { cat "$dir/log" >&2; exit 125; }
 	for target in $targets; do
 		mkdir -p "$dir/$target"

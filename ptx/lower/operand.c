@@ -4,6 +4,7 @@
  * PTX reinterprets registers freely.
  */
 #include "ptx/lower/dispatch.h"
+#include "ptx/lower/frame_address.h"
 
 #include <stdlib.h>
 
@@ -169,6 +170,25 @@ static unsigned space_number(struct lower *l, enum ptx_space s)
 	}
 }
 
+/* An address in one variable of the frame: that variable's, and so many bytes. */
+static bool frame_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, struct ir *p)
+{
+	bool is_generic;
+	uint32_t symbol;
+
+	if (!frame_home(l, o, &symbol, &is_generic) || (space == PTX_SPACE_GENERIC) != is_generic ||
+	    (!is_generic && space_number(l, space) != AS_PRIVATE))
+		return false;
+	struct ir at = frame_offset(l, o, symbol, is_generic);
+	unsigned bytes = frame_element_bytes(l, symbol);
+	if (bytes > 1)
+		at = ir_op(l, "lshr i32 %s, %d", at.s, __builtin_ctz(bytes));
+	*p = ir_op(l, "getelementptr i%u, ptr addrspace(5) %%sym%u, i32 %s", 8 * bytes, symbol, at.s);
+	if (o->imm)
+		*p = ir_op(l, "getelementptr i8, ptr addrspace(5) %s, i32 %d", p->s, (int)o->imm);
+	return true;
+}
+
 struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, int64_t more,
 		       unsigned *as)
 {
@@ -180,6 +200,8 @@ struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_sp
 		p = symbol_pointer(l, o->index, (int64_t)moved.imm, as);
 	} else if (o->kind == PTX_OPND_PARAM) {
 		p = param_pointer(l, &moved, as);
+	} else if (frame_pointer(l, &moved, space, &p)) {
+		*as = AS_PRIVATE;
 	} else {
 		*as = space_number(l, space);
 		unsigned bits = is_narrow(*as) ? 32 : 64;

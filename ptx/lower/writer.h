@@ -53,6 +53,8 @@ struct lower {
 	uint32_t counted;          /* bits of the barriers whose arrivals are counted in LDS; see barrier.c */
 	const struct lower_options *options;
 	uint8_t *contractible; /* by instruction of f: it may be fused with another; NULL: none may */
+	uint8_t *home_widths;  /* of f's variables, likewise */
+	uint32_t *homes;       /* of f's values, frame_address.c; NULL: none has one */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
 	bool has_stack_piece; /* f: stack.c */
