@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Approximations (PTX ISA 9.7.3, 9.7.4.9, .10) within the ISA's bounds. AMD's instructions take subnormals as zeros: they serve
- * with .ftz; without it the correctly rounded operation does, or LLVM's expansion that scales. v_rcp_f32 and v_rsq_f32
- * are right to one unit in the last place (AMD, "RDNA3 ISA", 16.8).
+ * Approximations (PTX ISA 9.7.3, 9.7.4.9, .10) within the ISA's bounds. AMD's instructions, right to one unit in the last
+ * place (AMD, "RDNA3 ISA", 16.8), take subnormals as zeros: they serve with .ftz; without it operands are scaled, or
+ * the correctly rounded operation does.
  */
 #include "ptx/lower/writer.h"
 
@@ -11,6 +11,13 @@
 	"$1 = call float @llvm.sin.f32(float $a)\n$2 = fcmp oeq float $a, 0.0\n" \
 	"$r = select i1 $2, float $a, float $1"
 #define RCP "call float @llvm.amdgcn.rcp.f32(float "
+
+/* Of a subnormal times 2^24, whose root is 2^12 times as large: `back` is 2^-12, or 2^12 of the reciprocal. */
+#define SCALED(function, back)                                                            \
+	"$1 = call i1 @llvm.is.fpclass.f32(float $a, i32 144)\n$2 = select i1 $1, float " \
+	"0x4170000000000000, "                                                            \
+	"float 1.0\n$3 = fmul float $a, $2\n$4 = call float @llvm.amdgcn." function       \
+	".f32(float $3)\n$5 = select i1 $1, float " back ", float 1.0\n$r = fmul float $4, $5"
 
 /* a * (1 / divisor) would be up to 2.5 units off: one step towards a, unless that gives no number (a divisor of 0, infinite) or
  * a zero, which has lost its sign. */
@@ -37,15 +44,16 @@ static const struct rule rules[] = {
 		 "$9", "$7") "$r = fmul float $7, $8"},
 	{PTX_OP_DIV, BIT(F32), PTX_F_FULL, PTX_F_FTZ, "tt", 't', "$r = fdiv float $a, $b"},
 	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "t", 't', "$r = " RCP "$a)"},
-	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't', "$r = fdiv float 1.0, $a"},
+	/* LLVM scales it, too */
+	{PTX_OP_RCP, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
+	 "$r = fdiv float 1.0, $a, !fpmath !{float 1.0}"},
 	{PTX_OP_SQRT, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "t", 't',
 	 "$r = call float @llvm.amdgcn.sqrt.f32(float $a)"},
 	{PTX_OP_SQRT, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
 	 "$r = call float @llvm.sqrt.f32(float $a)"},
 	{PTX_OP_RSQRT, BIT(F32), PTX_F_APPROX | PTX_F_FTZ, 0, "t", 't',
 	 "$r = call float @llvm.amdgcn.rsq.f32(float $a)"},
-	{PTX_OP_RSQRT, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
-	 "$1 = call float @llvm.sqrt.f32(float $a)\n$r = fdiv float 1.0, $1"},
+	{PTX_OP_RSQRT, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't', SCALED("rsq", "0x40B0000000000000")},
 	{PTX_OP_RSQRT, BIT(F64), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
 	 "$1 = call double @llvm.sqrt.f64(double $a)\n$r = fdiv double 1.0, $1"},
 	/* of -0 it is -0 */

@@ -3,6 +3,7 @@
  * cvt, PTX ISA 9.7.9.21, and cvt.pack. What LLVM's conversions do (to nearest, between integers, f16, f32 and f64) they do;
  * the small formats and other roundings are the device library's, by way of f32 or f64.
  */
+#include "ptx/lower/device_calls.h"
 #include "ptx/lower/writer.h"
 
 static bool is_integer(enum ptx_type t)
@@ -15,16 +16,20 @@ static bool is_integer(enum ptx_type t)
 static const struct small {
 	enum ptx_type type;
 	uint8_t count, bits;
-	uint8_t format; /* enum ct_format of the device library */
-	bool is_float;  /* LLVM has it */
-	enum ptx_type element;
+	enum ct_format format;
+	enum ptx_type element; /* one that LLVM has, or PTX_TYPE_NONE */
 } smalls[] = {
-	{PTX_F16, 1, 16, 0, true, PTX_F16},         {PTX_F16X2, 2, 16, 0, true, PTX_F16},
-	{PTX_BF16, 1, 16, 1, true, PTX_BF16},       {PTX_BF16X2, 2, 16, 1, true, PTX_BF16},
-	{PTX_TF32, 1, 32, 2, false, PTX_TF32},      {PTX_E4M3X2, 2, 8, 3, false, PTX_E4M3X2},
-	{PTX_E5M2X2, 2, 8, 4, false, PTX_E5M2X2},   {PTX_E2M1X2, 2, 4, 5, false, PTX_E2M1X2},
-	{PTX_E2M3X2, 2, 8, 6, false, PTX_E2M3X2},   {PTX_E3M2X2, 2, 8, 7, false, PTX_E3M2X2},
-	{PTX_UE8M0X2, 2, 8, 8, false, PTX_UE8M0X2},
+	{PTX_F16, 1, 16, CT_F16, PTX_F16},
+	{PTX_F16X2, 2, 16, CT_F16, PTX_F16},
+	{PTX_BF16, 1, 16, CT_BF16, PTX_BF16},
+	{PTX_BF16X2, 2, 16, CT_BF16, PTX_BF16},
+	{PTX_TF32, 1, 32, CT_TF32, PTX_TYPE_NONE},
+	{PTX_E4M3X2, 2, 8, CT_E4M3, PTX_TYPE_NONE},
+	{PTX_E5M2X2, 2, 8, CT_E5M2, PTX_TYPE_NONE},
+	{PTX_E2M1X2, 2, 4, CT_E2M1, PTX_TYPE_NONE},
+	{PTX_E2M3X2, 2, 8, CT_E2M3, PTX_TYPE_NONE},
+	{PTX_E3M2X2, 2, 8, CT_E3M2, PTX_TYPE_NONE},
+	{PTX_UE8M0X2, 2, 8, CT_UE8M0, PTX_TYPE_NONE},
 };
 
 static const struct small *small_of(enum ptx_type t)
@@ -34,8 +39,6 @@ static const struct small *small_of(enum ptx_type t)
 			return &smalls[k];
 	return NULL;
 }
-
-enum { LIBRARY_SATFINITE = 1, LIBRARY_RELU = 2 }; /* CT_SATFINITE, CT_RELU */
 
 static bool is_nearest(const struct lower *l)
 {
@@ -146,8 +149,8 @@ static bool finish_float(struct lower *l, struct ir v, enum ptx_type to)
 /* Bits of the small format, in 32, of a value that f32 holds (or holds rounded to odd). */
 static struct ir narrow(struct lower *l, struct ir v, const struct small *f)
 {
-	unsigned flags = (l->i->flags & PTX_F_SATFINITE ? LIBRARY_SATFINITE : 0) |
-			 (l->i->flags & PTX_F_RELU ? LIBRARY_RELU : 0);
+	unsigned flags =
+		(l->i->flags & PTX_F_SATFINITE ? CT_SATFINITE : 0) | (l->i->flags & PTX_F_RELU ? CT_RELU : 0);
 	struct ir half;
 
 	if (f->element == PTX_F16 && is_nearest(l) && !flags) {
@@ -186,7 +189,7 @@ static bool write_small(struct lower *l, struct ir v, const struct small *f)
 {
 	struct ir bits = narrow(l, v, f);
 
-	if (!f->is_float) {
+	if (!f->element) {
 		write_bits(l, &l->i->dst[0], bits, f->bits, false);
 		return true;
 	}
@@ -249,7 +252,7 @@ static struct ir pair_element(struct lower *l, enum ptx_type from, unsigned k)
 	struct ir v = read_bits(l, &i->src[0], f->count * f->bits);
 	v = ir_resize(l, v, f->count * f->bits, 32, false);
 	v = k ? ir_op(l, "lshr i32 %s, %u", v.s, f->bits) : v;
-	if (!f->is_float) {
+	if (!f->element) {
 		v = ir_op(l, "and i32 %s, %u", v.s, (1u << f->bits) - 1);
 		return ir_op(l, "call float @ct_widen(i32 %s, i32 %u)", v.s, f->format);
 	}

@@ -6,6 +6,10 @@
 #ifndef CUTRACE_PTX_LOWER_DEVICE_CALLS_H
 #define CUTRACE_PTX_LOWER_DEVICE_CALLS_H
 
+/* The small formats of ct_narrow and ct_widen; `flags` of ct_narrow. */
+enum ct_format { CT_F16, CT_BF16, CT_TF32, CT_E4M3, CT_E5M2, CT_E2M1, CT_E2M3, CT_E3M2, CT_UE8M0 };
+enum { CT_SATFINITE = 1, CT_RELU = 2 };
+
 /* What products of matrices need to know beyond their shape: `how` of ct_mma_*, by the names that matrix_shapes.def
  * gives. */
 enum {

@@ -58,9 +58,7 @@ uint32_t ct_bf16(float v);
 uint32_t ct_mul_bf16(float a, float b);
 uint32_t ct_fma_bf16(float a, float b, float c);
 
-/* narrow_float.c: formats of at most 19 bits. */
-enum ct_format { CT_F16, CT_BF16, CT_TF32, CT_E4M3, CT_E5M2, CT_E2M1, CT_E2M3, CT_E3M2, CT_UE8M0 };
-enum { CT_SATFINITE = 1, CT_RELU = 2 };
+/* narrow_float.c: enum ct_format, CT_SATFINITE, CT_RELU. */
 uint32_t ct_narrow(float v, uint32_t format, uint32_t mode, uint32_t flags);
 float ct_widen(uint32_t bits, uint32_t format);
 
