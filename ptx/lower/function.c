@@ -369,8 +369,8 @@ void lower_function(struct lower *l, FILE *module)
 	l->i = NULL;
 	if (!l->refused) {
 		uint32_t end = l->out->variables_offset + 8 * l->out->nvariables;
-		l->out->runtime_offset = l->uses_runtime ? end : 0;
-		l->out->kernarg_bytes = end + 8 * l->uses_runtime;
+		l->out->runtime_offset = !l->uses_runtime ? 0 : end ? end : 8; /* 0 says that there is none */
+		l->out->kernarg_bytes = l->uses_runtime ? l->out->runtime_offset + 8 : end;
 		write_header(l, module);
 		fprintf(module, "%s%s}\n\n", head, body);
 	}
