@@ -9,7 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const devices[] = {"interp", "amdemu"};
+static const char *const devices[] = {"auto", "interp", "hip", "amdemu"};
+
+const char *device_option_default(void)
+{
+	const char *given = getenv("CUTRACE_DEVICE");
+
+	return given && *given ? given : "auto";
+}
 
 static int check_name(const char *option, struct diag *d)
 {
@@ -55,7 +62,7 @@ static size_t read_all(int fd, char *text, size_t size)
 	return used;
 }
 
-enum { JIT_COMPILER_NOT_FOUND = 221 }; /* CUDA_ERROR_... */
+enum { NO_DEVICE = 100, JIT_COMPILER_NOT_FOUND = 221 }; /* CUDA_ERROR_... */
 
 /* The last line is why. What isn't installed is no wrong usage. */
 static int refuse(const char *option, char *text, int status, struct diag *d)
@@ -67,8 +74,9 @@ static int refuse(const char *option, char *text, int status, struct diag *d)
 	line = line ? line + 1 : text;
 	if (!strncmp(line, "cutrace: ", 9))
 		line += 9;
-	return diag_set(d, status == JIT_COMPILER_NOT_FOUND ? CUTRACE_ENOENT : CUTRACE_EINVAL, "--device",
-			"'%s': %s", option, line);
+	diag_set(d, status == NO_DEVICE || status == JIT_COMPILER_NOT_FOUND ? CUTRACE_ENOENT : CUTRACE_EINVAL,
+		 "--device", "'%s': %s", option, line);
+	return d->code;
 }
 
 int device_option_check(const char *option, const char *driver, struct diag *d)

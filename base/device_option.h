@@ -12,4 +12,7 @@
  * option is wrong, CUTRACE_ENOENT when the device needs what isn't installed. */
 int device_option_check(const char *option, const char *driver, struct diag *d);
 
+/* Where no --device is given: CUTRACE_DEVICE, else "auto", an AMD GPU if there is one, else the interpreter. */
+const char *device_option_default(void);
+
 #endif

@@ -50,11 +50,11 @@ static void usage(FILE *out)
 	      "Runs APP and records what it asks of its GPU, its children included, into one file.\n\n"
 	      "  -o, --output FILE  the trace (default: APP.cutrace; an existing one is kept, the new one is "
 	      "APP-2.cutrace)\n"
-	      "  --device D         run on a device of our own driver: interp[:OPTIONS], or an emulated AMD "
-	      "GPU,\n"
-	      "                     amdemu:gfxNNNN[,OPTIONS] (cutrace run --help has their options)\n"
-	      "  --driver PATH      run on this libcuda.so.1 (default: the system's; without one, --device "
-	      "interp)\n"
+	      "  --device D         run on a device of our own driver: hip[:N], interp[:OPTIONS], "
+	      "amdemu:gfxNNNN[,OPTIONS]\n"
+	      "                     (cutrace run --help tells about them)\n"
+	      "  --driver PATH      run on this libcuda.so.1 (default: the system's; without one, our "
+	      "own)\n"
 	      "  --check[=WORDS]    after every launch, wait and hash what it may have written, so that a "
 	      "replay can\n"
 	      "                     name the first wrong kernel (slow). WORDS, separated by commas: "
@@ -496,7 +496,7 @@ static void summary(const struct recording *r, const struct collector_report *re
 	if (report->processes > 1)
 		fprintf(stderr, ", %u processes", report->processes);
 	if (r->target.chosen_by_us)
-		fputs(" (there is no CUDA driver on this machine: ran on the interpreter)", stderr);
+		fputs(" (there is no CUDA driver on this machine: ran on our own)", stderr);
 	fputc('\n', stderr);
 	if (report->refused)
 		fprintf(stderr,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/device_option.h"
 #include "interpose/record.h"
 #include "interpose/target.h"
 
@@ -19,17 +20,22 @@ static void usage(FILE *out)
 {
 	fputs("usage: cutrace run [--device D | --driver PATH] [--] APP [ARG]...\n\n"
 	      "Runs APP with another libcuda.so.1, whichever way it loads it. Nothing is recorded.\n\n"
-	      "  --device D      a device of our own driver: interp[:OPTIONS] (default), an interpreter, or\n"
-	      "                  amdemu:gfxNNNN[,OPTIONS], code for an AMD GPU on an emulator: gfx90a, gfx942,\n"
-	      "                  gfx1030, gfx1100, gfx1151 or gfx1201\n"
-	      "                  OPTIONS of both, separated by commas: deterministic=1; watchdog_ms=N; "
+	      "  --device D      a device of our own driver: hip[:N], AMD GPUs (docs/amd.md);\n"
+	      "                  interp[:OPTIONS], an interpreter; amdemu:gfxNNNN[,OPTIONS], code for an AMD "
+	      "GPU on\n"
+	      "                  an emulator: gfx90a, gfx942, gfx1030, gfx1100, gfx1151 or gfx1201 "
+	      "(default:\n"
+	      "                  CUTRACE_DEVICE, else hip if there is an AMD GPU, else interp)\n"
+	      "                  OPTIONS of the last two, separated by commas: deterministic=1; "
+	      "watchdog_ms=N; "
 	      "workers=N;\n"
 	      "                  stack_bytes=N of a thread, for recursion\n"
 	      "                  interp: check=uninit+races+barriers or check=all looks for reads of\n"
 	      "                  unwritten memory, data races, divergent barriers; check_error=1 makes a "
 	      "finding an error\n"
 	      "                  (docs/checked-mode.md); cc=MAJOR.MINOR; tensor=seed:N (docs/tensor.md);\n"
-	      "                  contract=all or contract=seed:N fuses products and sums that PTX allows to be "
+	      "                  contract=all or contract=seed:N fuses products and sums that PTX allows to "
+	      "be "
 	      "fused\n"
 	      "                  amdemu: check_waits=1 makes a result that is used too early an error; "
 	      "perturb=N moves\n"
@@ -73,7 +79,7 @@ int cmd_run(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	rc = target_find(&t, device || driver ? device : "interp", driver, &d);
+	rc = target_find(&t, device || driver ? device : device_option_default(), driver, &d);
 	if (rc)
 		return fail(&d, rc == CUTRACE_EINVAL ? EXIT_USAGE : EXIT_COULD_NOT);
 	if (target_check_program(argv[optind], &warning, &status, &d))

@@ -121,7 +121,7 @@ int target_find(struct target *t, const char *device, const char *driver, struct
 	if (system_driver(t->driver, sizeof(t->driver)))
 		return 0;
 	t->chosen_by_us = true;
-	return use_ours(t, "interp", d);
+	return use_ours(t, device_option_default(), d);
 }
 
 static int set(const char *name, const char *value, struct diag *d)

@@ -26,9 +26,11 @@ static const char help[] =
 	"Issues the calls of a trace again and compares what the device returns with what was recorded.\n"
 	"Bytes must be equal (NaN payloads aside) unless a limit below allows more. The report names the\n"
 	"first difference: call, kernel, buffer, element, and the PTX line that stored it.\n\n"
-	"  --device D           run on one of our devices: interp[:OPTIONS], an interpreter on the CPU\n"
-	"                       (default); amdemu:gfxNNNN[,OPTIONS], code for that AMD GPU on an emulator\n"
-	"                       (gfx90a, gfx942, gfx1030, gfx1100, gfx1151, gfx1201)\n"
+	"  --device D           run on one of our devices: hip[:N], AMD GPUs; interp[:OPTIONS], an\n"
+	"                       interpreter on the CPU; amdemu:gfxNNNN[,OPTIONS], code for that AMD GPU on "
+	"an\n"
+	"                       emulator (gfx90a, gfx942, gfx1030, gfx1100, gfx1151, gfx1201) (default:\n"
+	"                       CUTRACE_DEVICE, else hip if there is an AMD GPU, else interp)\n"
 	"  --driver PATH        run on another libcuda.so.1, e.g. NVIDIA's\n"
 	"  -o, --output FILE    keep the results in FILE, an SQLite database; it may overwrite an earlier\n"
 	"                       result, nothing else\n"
@@ -376,7 +378,7 @@ int cmd_replay(int argc, char **argv)
 	if (o.isolated && o.verify_addresses)
 		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)
-		o.device = "interp";
+		o.device = device_option_default();
 	rc = o.device ? check_device(o.device) : 0;
 	if (rc)
 		return rc;

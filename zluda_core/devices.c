@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "zluda_core/device_hip/device_hip.h"
+#include "zluda_core/device_hip/hip_library.h"
+
 static const struct device_ops *const devices[] = {
 	&device_interp,
 	&device_amdemu,
+	&device_hip,
 };
 
 const struct device_ops *device_find(const char *name)
@@ -18,6 +22,35 @@ const struct device_ops *device_find(const char *name)
 		if (!strcmp(devices[i]->name, name))
 			return devices[i];
 	return NULL;
+}
+
+/* An AMD GPU where there is one that HIP can use, else the interpreter. A GPU without HIP is what `cutrace doctor`
+ * tells about. */
+static const char *preferred(void)
+{
+	struct diag d = DIAG_INIT;
+
+	if (!hip_driver_there())
+		return "interp";
+	if (hip_gpu_count("", &d))
+		return "hip";
+	say_verbose("an AMD GPU is not used: %s", d.what);
+	return "interp";
+}
+
+void devices_choose(void)
+{
+	const struct device_ops *ops;
+	unsigned n;
+
+	if (!strcmp(options.device, "auto"))
+		strcpy(options.device, preferred());
+	ops = device_find(options.device);
+	if (!ops || !ops->count || options.count_given)
+		return;
+	n = ops->count(options.device_options, NULL); /* 0: opening the first one says why */
+	if (n)
+		options.device_count = n < CORE_MAX_DEVICES ? n : CORE_MAX_DEVICES;
 }
 
 /* Memory of malloc in kernels. Called from a launch, so no core lock is held. */
@@ -54,6 +87,27 @@ static void report(void *ctx, uint64_t launch_id, const char *text)
 	say("%s", text);
 }
 
+/* The window of addresses that hardware gave, in place of ours. */
+static CUresult take_window(struct gpu *gpu)
+{
+	uint64_t base = options.va_base, bytes = options.va_bytes;
+	struct diag d = DIAG_INIT;
+
+	if (!gpu->ops->window)
+		return CUDA_SUCCESS;
+	if (gpu->ops->window(gpu->dev, &base, &bytes, &d)) {
+		say_diag(&d);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	if (base != options.va_base)
+		say_verbose("device memory is from %#llx on, not %#llx: the device gave other addresses",
+			    (unsigned long long)base, (unsigned long long)options.va_base);
+	options.va_base = base;
+	options.va_bytes = bytes;
+	options.va_of_device = true;
+	return CUDA_SUCCESS;
+}
+
 static void control(struct gpu *gpu, const char *key, const char *value, const char *variable)
 {
 	struct diag d = DIAG_INIT;
@@ -68,9 +122,20 @@ static void control(struct gpu *gpu, const char *key, const char *value, const c
 		say("%s: device %s does not know \"%s\"", variable, gpu->ops->name, key);
 }
 
+/* The command line tells by it what is not there from what is wrong (base/device_option.c). */
+static CUresult open_failed(int e)
+{
+	switch (e) {
+	case CUTRACE_ENOENT: return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+	case CUTRACE_EINVAL: return CUDA_ERROR_INVALID_DEVICE; /* an option */
+	default: return CUDA_ERROR_NO_DEVICE;
+	}
+}
+
 CUresult gpu_open(struct gpu *gpu, unsigned physical)
 {
 	struct diag d = DIAG_INIT;
+	CUresult r;
 	int e;
 
 	gpu->ops = device_find(options.device);
@@ -83,8 +148,11 @@ CUresult gpu_open(struct gpu *gpu, unsigned physical)
 	e = gpu->ops->open(&gpu->dev, physical, options.device_options, &gpu->host, &d);
 	if (e) {
 		say_diag(&d);
-		return e == CUTRACE_ENOENT ? CUDA_ERROR_JIT_COMPILER_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
+		return open_failed(e);
 	}
+	r = take_window(gpu);
+	if (r)
+		return r;
 	gpu->ops->props(gpu->dev, &gpu->props);
 	gpu_apply_cc(gpu, options.cc ? options.cc : gpu->props.cc_major * 10 + gpu->props.cc_minor);
 	atomic_store(&gpu->heap_limit, 8u << 20);

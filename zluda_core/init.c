@@ -105,6 +105,7 @@ CUresult core_start(void)
 	pthread_mutex_lock(&init_lock);
 	if (!core.initialised) {
 		options_read();
+		devices_choose();
 		result = open_devices();
 		if (!result) {
 			pthread_atfork(NULL, NULL, in_child);

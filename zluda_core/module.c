@@ -34,7 +34,14 @@ CUresult global_alloc(const struct ptx_symbol *s, struct gpu *gpu, struct range 
 				    .gpu = gpu,
 				    .hint = placed_at(s->name)};
 
+	CUresult r;
+
 	req.exact = req.hint != 0;
+	r = s->managed ? memory_alloc_host(&req, out) : memory_alloc(&req, out);
+	if (r != CUDA_ERROR_ALREADY_MAPPED || !options.va_of_device)
+		return r;
+	req.hint = 0; /* hardware doesn't take every address: elsewhere, then */
+	req.exact = false;
 	return s->managed ? memory_alloc_host(&req, out) : memory_alloc(&req, out);
 }
 

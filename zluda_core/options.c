@@ -272,7 +272,7 @@ void options_read(void)
 		return;
 	done = true;
 	options = (struct options){
-		.device = "interp",
+		.device = "auto",
 		.device_count = 1,
 		.driver_version = 13000,
 		.va_base = 0x550000000000ull,

@@ -40,6 +40,7 @@ cutrace_compile_service zluda_core/compiler
 cutrace_amdgpu_emulator zluda_core/amdgpu_emulator
 cutrace_device_amd zluda_core/device_amd
 cutrace_device_amdemu zluda_core/device_amdemu
+cutrace_device_hip zluda_core/device_hip
 cutrace_replay replay
 cutrace_dump dump
 cutrace_diff diff

@@ -3,6 +3,8 @@
 #
 # usage: pack.sh BUILD [FOLDER]
 #
+# RUN= names another run.sh to be packed (tests/amd has one).
+#
 # Collects in FOLDER (default: BUILD/nvidia) what run.sh needs on another machine: cutrace, its libraries (also the
 # system's that such a machine may lack) and the test programs. Nothing has to be installed there.
 set -eu
@@ -16,7 +18,7 @@ mkdir -p "$folder/bin" "$folder/lib" "$folder/programs" "$folder/system"
 cp "$build/bin/cutrace" "$folder/bin/"
 cp -R "$build/lib/cutrace" "$folder/lib/"
 find "$build/tests/programs" -maxdepth 1 -type f -perm -u+x -exec cp {} "$folder/programs/" \;
-cp "$here/run.sh" "$here/../e2e/programs.list" "$folder/"
+cp "${RUN:-$here/run.sh}" "$here/lib.sh" "$here/../e2e/programs.list" "$folder/"
 
 # Shared libraries, but for those that belong to the C library and must match the kernel's loader.
 {

@@ -20,11 +20,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/traces"
 deadline=$(($(date +%s) + ${SECONDS_IN_ALL:-540}))
-failures=0
-
-# The libraries that were packed serve where the system has none of its own.
-LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$here/system
-export LD_LIBRARY_PATH
+# shellcheck source=SCRIPTDIR/lib.sh
+. "$here/lib.sh"
 
 system_driver()
 {
@@ -45,16 +42,6 @@ describe_machine()
 	nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader 2>&1 || true
 }
 
-# timed SECONDS COMMAND...: output is kept for messages.txt; prints the exit status.
-timed()
-{
-	limit=$1 status=0
-	shift
-	printf '\n$ %s\n' "$*" >>"$out/messages.txt"
-	timeout -k 5 "$limit" "$@" >>"$out/messages.txt" 2>&1 || status=$?
-	printf '%s\n' "$status"
-}
-
 # One program: a line "NAME record STATUS replay STATUS bytes N".
 one_program()
 {
@@ -70,47 +57,9 @@ one_program()
 	[ "$recorded$replayed" = 00 ]
 }
 
-names=$(awk '/^[a-z]/ { print $1 }' "$here/programs.list")
-all_programs()
-{
-	for name in $names; do
-		if [ ! -x "$here/programs/$name" ]; then
-			printf '%-28s not packed\n' "$name"
-		elif [ "$(date +%s)" -ge "$deadline" ]; then
-			printf '%-28s no time left\n' "$name"
-			failures=$((failures + 1))
-		else
-			one_program "$name" || failures=$((failures + 1))
-		fi
-	done
-}
-
-# Fills archives up to 15 MiB, five at most (three files are text). A trace that is larger stays behind, by name.
-pack_traces()
-{
-	number=1 bytes=0 list=
-	cd "$work/traces"
-	for trace in *.trace; do
-		[ -e "$trace" ] || break
-		size=$(gzip -c "$trace" | wc -c)
-		if [ "$size" -gt 15728640 ] || [ "$number" -gt 5 ]; then
-			printf '%-28s trace left behind: %s bytes\n' "$trace" "$size"
-			continue
-		fi
-		if [ $((bytes + size)) -gt 15728640 ]; then
-			# shellcheck disable=SC2086 # a list
-			tar -czf "$out/traces-$number.tar.gz" $list
-			number=$((number + 1)) bytes=0 list=
-		fi
-		bytes=$((bytes + size)) list="$list $trace"
-	done
-	# shellcheck disable=SC2086
-	[ -z "$list" ] || [ "$number" -gt 5 ] || tar -czf "$out/traces-$number.tar.gz" $list
-}
-
 : >"$out/messages.txt"
 describe_machine >"$out/machine.txt"
-all_programs >"$out/summary.txt"
+all_programs one_program >"$out/summary.txt"
 pack_traces >>"$out/summary.txt"
 cat "$out/machine.txt" "$out/summary.txt"
 echo "$failures programs failed"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zluda_core/compiler/service.h"
 #include "zluda_core/device_hip/hip_backend.h"
 
 /* ---- options: "1,arena=4G" ---- */
@@ -96,13 +97,14 @@ static int read_properties(struct amd_backend *b, struct diag *d)
 }
 
 /* All entry points, the layout of their structures, and the device's word for it. */
-static bool has_vmm(const struct amd_backend *b)
+bool hip_has_vmm(const struct hip_library *lib, int device)
 {
-	const struct hip_entries *fn = &b->lib->fn;
+	const struct hip_entries *fn = &lib->fn;
+	int supported = 0;
 
 	return fn->hipMemAddressReserve && fn->hipMemAddressFree && fn->hipMemCreate && fn->hipMemRelease &&
-	       fn->hipMemMap && fn->hipMemUnmap && fn->hipMemSetAccess &&
-	       b->lib->minor >= b->lib->abi->vmm_minor && attribute(b, HIP_VMM_SUPPORTED, 0);
+	       fn->hipMemMap && fn->hipMemUnmap && fn->hipMemSetAccess && lib->minor >= lib->abi->vmm_minor &&
+	       !fn->hipDeviceGetAttribute(&supported, HIP_VMM_SUPPORTED, device) && supported;
 }
 
 /* ---- the table ---- */
@@ -126,9 +128,9 @@ static int backend_open(struct amd_backend **out, unsigned ordinal, const char *
 		return rc;
 	lib = hip_library_get(&devices, d);
 	if (!lib)
-		return CUTRACE_ENOENT;
+		return CUTRACE_EIO;
 	if (o.first + (int)ordinal >= devices)
-		return diag_set(d, CUTRACE_ENOENT, lib->path, "there is no GPU %d: HIP has %d",
+		return diag_set(d, CUTRACE_EIO, lib->path, "there is no GPU %d: HIP has %d",
 				o.first + (int)ordinal, devices);
 	b = calloc(1, sizeof(*b));
 	if (!b)
@@ -144,7 +146,7 @@ static int backend_open(struct amd_backend **out, unsigned ordinal, const char *
 		backend_close(b);
 		return rc;
 	}
-	b->has_vmm = !o.arena && has_vmm(b);
+	b->has_vmm = !o.arena && hip_has_vmm(lib, b->device);
 	*out = b;
 	return 0;
 }
@@ -164,6 +166,13 @@ static int control(struct amd_backend *b, const char *key, const char *value, st
 	return 0;
 }
 
+/* Without the compiler there are no kernels. */
+static int set_service(struct amd_backend *b, struct service *s, struct diag *d)
+{
+	(void)b;
+	return service_compiler(s, d) ? 0 : CUTRACE_ENOENT;
+}
+
 const struct amd_backend_ops hip_backend = {
 	.name = "hip",
 	.open = backend_open,
@@ -180,6 +189,7 @@ const struct amd_backend_ops hip_backend = {
 	.fill = hip_fill,
 	.own_alloc = hip_own_alloc,
 	.own_free = hip_own_free,
+	.set_service = set_service,
 	.code_load = hip_code_load,
 	.code_unload = hip_code_unload,
 	.code_function = hip_code_function,

@@ -21,13 +21,17 @@ static bool names_one(const char *options)
 	return false;
 }
 
+/* Without virtual memory management a process can have one GPU only: see hip_window.c. */
 unsigned hip_gpu_count(const char *options, struct diag *d)
 {
 	int devices = 0;
+	const struct hip_library *lib = hip_library_get(&devices, d);
 
-	if (!hip_library_get(&devices, d))
+	if (!lib)
 		return 0;
-	return names_one(options) ? 1 : (unsigned)devices;
+	if (names_one(options) || (options && strstr(options, "arena=")) || !hip_has_vmm(lib, 0))
+		return 1;
+	return (unsigned)devices;
 }
 
 static int open_device(struct device **out, unsigned ordinal, const char *options,

@@ -55,6 +55,8 @@ struct hip_options {
 };
 int hip_options_parse(const char *text, struct hip_options *o, struct diag *d);
 
+/* All entry points, the layout of their structures, and the device's word for it. */
+bool hip_has_vmm(const struct hip_library *lib, int device);
 extern const struct amd_backend_ops hip_backend; /* backend.c */
 
 /* Makes the GPU current in this thread; an error when it is dead. */

@@ -184,7 +184,8 @@ int hip_own_alloc(struct amd_backend *b, uint64_t bytes, uint64_t *addr, void **
 	b->own = own;
 	pthread_mutex_unlock(&b->lock);
 	*addr = own->addr;
-	*host = own->host;
+	if (host)
+		*host = own->host;
 	return 0;
 }
 

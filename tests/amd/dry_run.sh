@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: dry_run.sh BUILD
+#
+# The whole round trip of pack.sh, run.sh and check_returned.sh, with a stand-in for ROCm 6 (tests/hip) in the place of a
+# GPU's. Without the test of instructions, which other tests run.
+set -eu
+
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+work=$build/tests/amd/round_trip
+rm -rf "$work"
+mkdir -p "$work"
+sh "$here/pack.sh" "$build" "$work/packed"
+ROCM_PATH=$build/tests/hip/rocm6 INSTRUCTIONS=0 LEAVE_OUT="driver_out_of_bounds driver_textures runtime_textures" \
+	sh "$work/packed/run.sh" "$work/out"
+[ "$(find "$work/out" -type f | wc -l)" -le 9 ]
+sh "$here/check_returned.sh" "$work/out" "$build"
