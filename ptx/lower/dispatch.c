@@ -150,6 +150,12 @@ static void write_class(struct lower *l, const struct dispatch_class *c)
 	dispatch_go_to(l, get(l, "d.back"));
 }
 
+/* Of 9.7.14: all are .aligned, which the IR doesn't say of them. */
+static bool is_matrix_operation(const struct ptx_inst *i)
+{
+	return i->op >= PTX_OP_WMMA_LOAD && i->op <= PTX_OP_MOVMATRIX;
+}
+
 bool dispatch_warp_operation(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
@@ -161,7 +167,7 @@ bool dispatch_warp_operation(struct lower *l)
 			return true;
 		}
 		dispatch_wait_here(l, members_of(l), ir_text("0"));
-	} else if (!waits_for_block(i) && i->flags & PTX_F_ALIGNED) {
+	} else if (!waits_for_block(i) && (i->flags & PTX_F_ALIGNED || is_matrix_operation(i))) {
 		dispatch_wait_here(l, ir_text("-1"), ir_text("0"));
 	}
 	return false;
