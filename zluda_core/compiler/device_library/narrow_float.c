@@ -30,21 +30,29 @@ static bool rounds_up(bool negative, bool odd, bool half, bool rest, uint32_t mo
 	}
 }
 
+/* v without its last `drop` bits, 1 to 30. */
+static uint32_t shortened(uint32_t v, int32_t drop, bool negative, uint32_t mode)
+{
+	uint32_t kept = v >> drop, dropped = v & ((1u << drop) - 1);
+	bool half = dropped >> (drop - 1), rest = dropped & ((1u << (drop - 1)) - 1);
+
+	return kept + rounds_up(negative, kept & 1, half, rest, mode);
+}
+
 /* The magnitude of a finite f32, rounded; exponent and mantissa are one number, so that a carry goes from one to the
  * other. May exceed the format. */
 static uint32_t rounded(const struct format *f, uint32_t magnitude, bool negative, uint32_t mode)
 {
+	if (f->exponent == 8) /* as f32 */
+		return shortened(magnitude, 23 - f->mantissa, negative, mode);
 	int32_t least = 2 - (1 << (f->exponent - 1)); /* the exponent of the smallest normal number */
 	int32_t biased = (int32_t)(magnitude >> 23), exponent = biased ? biased - 127 : -126;
 	uint32_t significand = (magnitude & 0x7fffff) | (biased ? 0x800000 : 0);
 	bool normal = biased && exponent >= least;
 	int32_t drop = 23 - f->mantissa + (normal ? 0 : least - exponent);
 
-	drop = drop > 30 ? 30 : drop;
-	uint32_t kept = significand >> drop, dropped = significand & ((1u << drop) - 1);
-	bool half = dropped >> (drop - 1), rest = dropped & ((1u << (drop - 1)) - 1);
-	kept += rounds_up(negative, kept & 1, half, rest, mode);
-	return kept + (normal ? (uint32_t)(exponent - least) << f->mantissa : 0);
+	return shortened(significand, drop > 30 ? 30 : drop, negative, mode) +
+	       (normal ? (uint32_t)(exponent - least) << f->mantissa : 0);
 }
 
 static bool overflows_to_largest(bool negative, uint32_t mode)
