@@ -31,6 +31,8 @@ static bool uses_f32_mode(const struct ptx_inst *i)
 	case PTX_OP_ST:
 	case PTX_OP_SELP:
 	case PTX_OP_CALL:
+	case PTX_OP_ATOM: /* atomic.c is right in both */
+	case PTX_OP_RED:
 	case PTX_OP_ABS:
 	case PTX_OP_NEG:
 	case PTX_OP_COPYSIGN:

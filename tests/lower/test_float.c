@@ -36,7 +36,7 @@ static float flushed(float v)
 	return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v;
 }
 
-enum op { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, MIN, MAX, ABS, NEG, LESS };
+enum op { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, MIN, MAX, ABS, NEG, LESS, COPY };
 
 /* The host's operation in a rounding mode; volatile: the compiler knows nothing of modes. */
 static float host(enum op op, volatile float a, volatile float b, volatile float c, int mode)
@@ -56,6 +56,7 @@ static float host(enum op op, volatile float a, volatile float b, volatile float
 	case MAX: r = a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; break;
 	case ABS: r = fabsf(a); break;
 	case NEG: r = -a; break;
+	case COPY: r = a; break;
 	case LESS: r = a < b ? 1 : 0; break;
 	}
 	fesetround(FE_TONEAREST);
@@ -84,6 +85,12 @@ static const struct row {
 	{"setp.lt.ftz.f32 p, fa, fb; selp.f32 fa, 0f3f800000, 0f00000000, p;", LESS, FE_TONEAREST, true,
 	 false},
 	{"call (fa), scaled, (fa, fb);", MUL, FE_TONEAREST, true, false},
+	{"mov.u32 x, own; mov.u32 y, %tid.x; mad.lo.u32 x, y, 4, x; st.shared.f32 [x], fa; "
+	 "red.shared.add.f32 [x], fb; ld.shared.f32 fa, [x];",
+	 ADD, FE_TONEAREST, false, false},
+	{"cvt.rn.f32.u32 fc, a; cvt.rzi.s32.f32 x, fb; neg.f32 fa, fa; abs.f32 fb, fb; neg.f32 fa, fa; "
+	 "copysign.f32 fa, fa, fa;",
+	 COPY, FE_TONEAREST, false, false},
 	/* from here on not all flush, or not to nearest: FLUSHING of them do */
 	{"div.rn.ftz.f32 fa, fa, fb;", DIV, FE_TONEAREST, true, false},
 	{"add.rz.ftz.f32 fa, fa, fb;", ADD, FE_TOWARDZERO, true, false},
@@ -110,7 +117,7 @@ static const struct row {
 	 "mov.b64 {fb, fa}, d;",
 	 FMA, FE_TONEAREST, true, false},
 };
-enum { NROWS = sizeof(rows) / sizeof(rows[0]), FLUSHING = 15 };
+enum { NROWS = sizeof(rows) / sizeof(rows[0]), FLUSHING = 17 };
 
 static float expected(const struct row *r, const uint32_t *in)
 {
@@ -133,7 +140,7 @@ static bool is_borderline(const struct row *r, float want)
 static const char head[] =
 	".version 8.6\n.target sm_100\n.address_size 64\n"
 	".func (.reg .f32 q) scaled(.reg .f32 m, .reg .f32 n) { mul.ftz.f32 q, m, n; ret; }\n"
-	".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
+	".shared .align 4 .b8 own[512];\n.visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
 	".reg .pred p; .reg .b32 a, b, c, r, t, x, y; .reg .b64 d, e, o, o2; .reg .f32 fa, fb, fc;\n"
 	"mov.u32 t, %ctaid.x; mov.u32 x, %ntid.x; mov.u32 y, %tid.x; mad.lo.u32 t, t, x, y;\n"
 	"ld.param.u64 o, [out]; ld.param.u64 d, [in]; mul.wide.u32 e, t, 12; add.u64 d, d, e; "
