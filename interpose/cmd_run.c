@@ -34,6 +34,7 @@ static void usage(FILE *out)
 	      "                  unwritten memory, data races, divergent barriers; check_error=1 makes a "
 	      "finding an error\n"
 	      "                  (docs/checked-mode.md); cc=MAJOR.MINOR; tensor=seed:N (docs/tensor.md);\n"
+	      "                  approx=seed:N, order=seed:N (docs/precision.md);\n"
 	      "                  contract=all or contract=seed:N fuses products and sums that PTX allows to "
 	      "be "
 	      "fused\n"

@@ -361,7 +361,7 @@ static void options(void **state)
 	assert_int_not_equal(device_interp.open(&dev, 0, "speed=11", NULL, &d), 0);
 	assert_non_null(strstr(d.what, "speed"));
 	assert_int_not_equal(device_interp.open(&dev, 0, "workers=none", NULL, &d), 0);
-	assert_int_equal(device_interp.open(&dev, 0, "cc=8.6,workers=3,deterministic=1,seed=4", NULL, &d), 0);
+	assert_int_equal(device_interp.open(&dev, 0, "cc=8.6,workers=3,deterministic=1,order=seed:4", NULL, &d), 0);
 	device_interp.props(dev, &p);
 	assert_int_equal(p.cc_major * 10 + p.cc_minor, 86);
 	assert_int_equal(p.max_threads_per_sm, 1536); /* programming guide, table of compute capabilities */

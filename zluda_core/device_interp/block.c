@@ -92,6 +92,8 @@ static bool past_deadline(const struct grid *g)
 /* One turn of every warp. Returns false when the block can't go on. */
 static bool turn_all(struct block *b, int64_t *budget, bool *progress, uint64_t *instructions)
 {
+	if (b->grid->chance)
+		b->next_warp = (uint32_t)grid_chance(b->grid, b->nwarps);
 	for (uint32_t n = 0; n<b->nwarps && * budget> 0; n++) {
 		struct warp *w = &b->warps[b->next_warp];
 		uint64_t before = w->clock;
@@ -102,7 +104,8 @@ static bool turn_all(struct block *b, int64_t *budget, bool *progress, uint64_t 
 			continue;
 		w->worker = b->worker;
 		worker_refresh(b->worker);
-		enum warp_result r = warp_run(w, TURN);
+		enum warp_result r =
+			warp_run(w, b->grid->chance ? 64 + (int64_t)grid_chance(b->grid, TURN) : TURN);
 
 		*budget -= (int64_t)(w->clock - before);
 		*instructions += (w->clock - before) - (uint64_t)(w->spin_units - spins);

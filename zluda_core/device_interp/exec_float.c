@@ -62,18 +62,6 @@ MIXED(mix16, f16_to_f32, s, out_f32s)
 MIXED(mixb16, bf16_to_f32, , out_f32)
 MIXED(mixb16, bf16_to_f32, s, out_f32s)
 
-/* div.approx: for 2^126 < |y| < 2^128 the quotient is 0, or NaN when x is infinite (ISA 9.7.3, div). */
-static inline float div_approx(float x, float y)
-{
-	float ay = fabsf(y);
-
-	if (ay > 0x1p126f && ay < INFINITY)
-		return isinf(x) ? NAN : x != x ? x : copysignf(0, x) * copysignf(1, y);
-	return x / y;
-}
-DEF2(div_approx_f32, float, float, float, out_f32(div_approx(x, y)))
-DEF2(div_approx_f32z, float, float, float, out_f32z(div_approx(flush32(x), flush32(y))))
-
 /* min, max: a NaN loses unless .NaN; -0 < +0. .xorsign.abs: of magnitudes, with the product's sign. */
 static inline bool less_f32(float x, float y)
 {
@@ -217,16 +205,12 @@ static const struct exec_row rows[] = {
 	ROW(MAD, F64, "d:ddd", fma_f64, R),
 	ROW(DIV, F32, "w:ww", div_f32, R),
 	ROW(DIV, F32, "w:ww", div_f32z, R, NEED(PTX_F_FTZ)),
-	ROW(DIV, F32, "w:ww", div_f32, NEED(PTX_F_FULL)),
-	ROW(DIV, F32, "w:ww", div_f32z, NEED(PTX_F_FULL | PTX_F_FTZ)),
-	ROW(DIV, F32, "w:ww", div_approx_f32, NEED(PTX_F_APPROX)),
-	ROW(DIV, F32, "w:ww", div_approx_f32z, NEED(PTX_F_APPROX | PTX_F_FTZ)),
 	ROW(DIV, F64, "d:dd", div_f64, R),
-	ROW(RCP, F32, "w:w", rcp_f32, R, OK(PTX_F_APPROX)),
-	ROW(RCP, F32, "w:w", rcp_f32z, R, NEED(PTX_F_FTZ), OK(PTX_F_APPROX)),
+	ROW(RCP, F32, "w:w", rcp_f32, R),
+	ROW(RCP, F32, "w:w", rcp_f32z, R, NEED(PTX_F_FTZ)),
 	ROW(RCP, F64, "d:d", rcp_f64, R),
-	ROW(SQRT, F32, "w:w", sqrt_f32, R, OK(PTX_F_APPROX)),
-	ROW(SQRT, F32, "w:w", sqrt_f32z, R, NEED(PTX_F_FTZ), OK(PTX_F_APPROX)),
+	ROW(SQRT, F32, "w:w", sqrt_f32, R),
+	ROW(SQRT, F32, "w:w", sqrt_f32z, R, NEED(PTX_F_FTZ)),
 	ROW(SQRT, F64, "d:d", sqrt_f64, R),
 	MINMAX_ROWS(MIN, min),
 	MINMAX_ROWS(MAX, max),

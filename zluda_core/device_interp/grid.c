@@ -33,12 +33,57 @@ static void worker_exit(struct worker *k)
 	map_reader_remove(&k->dev->map, &k->reader);
 }
 
+uint64_t grid_chance(struct grid *g, uint64_t n)
+{
+	g->chance ^= g->chance << 13;
+	g->chance ^= g->chance >> 7;
+	g->chance ^= g->chance << 17;
+	return n ? g->chance % n : 0;
+}
+
+/* The k-th block to begin: with order=seed:N, k times a number that has no factor in common with the count. */
+static uint64_t kth_block(const struct grid *g, uint64_t k)
+{
+	const uint64_t n = g->total_blocks;
+
+	return g->stride ? (uint64_t)(((unsigned __int128)k * g->stride + g->offset) % n) : k;
+}
+
+static uint64_t common_factor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t r = a % b;
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
+static void begin_order(struct grid *g)
+{
+	struct interp_device *dev = g->dev;
+
+	if (!dev->order_seeded)
+		return;
+	g->chance = (dev->order_seed + 1) * 0x9e3779b97f4a7c15ull | 1;
+	for (unsigned k = 0; k < 8; k++)
+		grid_chance(g, 0);
+	if (!g->launch->cooperative)
+		g->resident_max = 1 + grid_chance(g, 16);
+	g->offset = grid_chance(g, g->total_blocks);
+	do
+		g->stride = 1 + grid_chance(g, g->total_blocks);
+	while (common_factor(g->stride, g->total_blocks) != 1);
+}
+
 /* With g->lock held: a block to run, started. NULL: nothing to do now. */
 static struct block *take_block(struct grid *g)
 {
 	struct block *b;
 
-	if (g->next_block < g->total_blocks && g->resident < g->resident_max) {
+	bool later = g->chance && g->suspended && grid_chance(g, 2);
+
+	if (g->next_block < g->total_blocks && g->resident < g->resident_max && !later) {
 		b = g->spare;
 		if (b)
 			g->spare = b->next;
@@ -47,7 +92,7 @@ static struct block *take_block(struct grid *g)
 		if (!b)
 			return NULL;
 		g->resident++;
-		if (block_start(b, g->next_block++)) {
+		if (block_start(b, kth_block(g, g->next_block++))) {
 			fault_internal(g, "out of memory");
 			g->spare = b;
 			b->next = NULL;
@@ -93,7 +138,8 @@ static void grid_work(struct grid *g, struct worker *k)
 	while (!atomic_load(&g->stopped) && (b = take_block(g))) {
 		g->running++;
 		pthread_mutex_unlock(&g->lock);
-		enum block_result r = block_run(b, k, budget);
+		enum block_result r =
+			block_run(b, k, g->chance ? 200 + (int64_t)grid_chance(g, 20000) : budget);
 
 		pthread_mutex_lock(&g->lock);
 		g->running--;
@@ -176,7 +222,7 @@ void pool_stop(struct interp_device *dev)
 
 static void pool_offer(struct interp_device *dev, struct grid *g)
 {
-	if (dev->deterministic || dev->nworkers < 2 || g->total_blocks < 2)
+	if (dev->deterministic || g->chance || dev->nworkers < 2 || g->total_blocks < 2)
 		return;
 	pthread_mutex_lock(&dev->pool_lock);
 	pool_start(dev);
@@ -283,6 +329,7 @@ int grid_run(struct interp_device *dev, const struct program *p, const struct de
 	g.resident_max = l->cooperative ? UINT32_MAX : RESIDENT_MAX;
 	g.suspended_tail = &g.suspended;
 	g.watch = dev->watch.active;
+	begin_order(&g);
 	g.deadline_ns = deadline(dev);
 	pthread_mutex_init(&g.lock, NULL);
 	pthread_cond_init(&g.idle, NULL);

@@ -314,6 +314,8 @@ struct block {
 /* One launch. */
 struct grid {
 	struct interp_device *dev;
+	uint64_t chance; /* order=seed:N: state of the generator; 0: blocks and warps in order */
+	uint64_t stride, offset; /* of the blocks' order then */
 	struct grid *next;
 	const struct program *program;
 	const struct dev_launch *launch;
@@ -374,7 +376,10 @@ struct interp_device {
 	uint32_t cc_major, cc_minor, sm_count;
 	uint32_t nworkers;
 	bool deterministic, simd;
-	uint64_t seed;
+	bool approx_seeded; /* spread.h */
+	uint64_t approx_seed;
+	bool order_seeded; /* blocks and warps take turns by chance */
+	uint64_t order_seed;
 	bool tensor_seeded; /* sums of matrix products as matrix_sum.c makes them */
 	uint64_t tensor_seed;
 	uint32_t watchdog_ms;
@@ -458,6 +463,8 @@ struct block *block_create(struct grid *g);
 int block_start(struct block *b, uint64_t linear);
 void block_destroy(struct block *b);
 enum block_result block_run(struct block *b, struct worker *k, int64_t budget);
+/* order=seed:N: a number below n, by chance; one thread runs the whole grid then. */
+uint64_t grid_chance(struct grid *g, uint64_t n);
 
 /* warp_sched.c */
 int warp_init(struct warp *w, struct block *b, uint32_t number);

@@ -4,7 +4,8 @@
  *   deterministic=1   blocks in order on one thread, fixed schedule, clocks count instructions
  *   workers=N         threads that run blocks, the launching one included (default: the processors)
  *   watchdog_ms=N     end a kernel that runs longer, naming the lines where it is (0 = never)
- *   seed=N            kept for randomised schedules
+ *   order=seed:N      blocks in another order, warps in turns of other lengths, on one thread; order=default
+ *   approx=seed:N     approximations elsewhere within the ISA's bounds, see spread.h; approx=default
  *   tensor=seed:N     sums of matrix products as some hardware might make them, see docs/tensor.md; tensor=default
  *   contract=all      products and sums that PTX allows to be fused are (contract.c, docs/precision.md); seed:N some of
  *                     them; none (default)
@@ -78,30 +79,36 @@ static int set_stack(struct interp_device *dev, const char *key, const char *val
 	return set_u32(dev, key, value, d, &dev->stack_limit);
 }
 
-static int set_seed(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+/* "default", or "seed:N". */
+static int set_seeded(const char *key, const char *value, bool *seeded, uint64_t *seed, struct diag *d)
 {
-	uint32_t v;
-	int rc = set_u32(dev, key, value, d, &v);
+	uint32_t v = 0;
+	int rc = 0;
 
-	if (!rc)
-		dev->seed = v;
-	return rc;
+	if (strncmp(value, "seed:", 5) && strcmp(value, "default"))
+		return diag_set(d, CUTRACE_EINVAL, "", "%s=%s: expected default or seed:N", key, value);
+	if (*value == 's')
+		rc = set_u32(NULL, key, value + 5, d, &v);
+	if (rc)
+		return rc;
+	*seeded = *value == 's';
+	*seed = v;
+	return 0;
 }
 
 static int set_tensor(struct interp_device *dev, const char *key, const char *value, struct diag *d)
 {
-	uint32_t v = 0;
-	const bool seeded = !strncmp(value, "seed:", 5);
+	return set_seeded(key, value, &dev->tensor_seeded, &dev->tensor_seed, d);
+}
 
-	if (!seeded && strcmp(value, "default"))
-		return diag_set(d, CUTRACE_EINVAL, "", "tensor=%s: expected default or seed:N", value);
-	int rc = seeded ? set_u32(dev, key, value + 5, d, &v) : 0;
+static int set_approx(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	return set_seeded(key, value, &dev->approx_seeded, &dev->approx_seed, d);
+}
 
-	if (rc)
-		return rc;
-	dev->tensor_seeded = seeded;
-	dev->tensor_seed = v;
-	return 0;
+static int set_order(struct interp_device *dev, const char *key, const char *value, struct diag *d)
+{
+	return set_seeded(key, value, &dev->order_seeded, &dev->order_seed, d);
 }
 
 static int set_contract(struct interp_device *dev, const char *key, const char *value, struct diag *d)
@@ -172,8 +179,9 @@ static const struct setting {
 	{"deterministic", set_deterministic, false},
 	{"watchdog_ms", set_watchdog, false},
 	{"workers", set_workers, false},
-	{"seed", set_seed, false},
 	{"tensor", set_tensor, false},
+	{"approx", set_approx, false},
+	{"order", set_order, false},
 	{"contract", set_contract, false},
 	{"stack_bytes", set_stack, true},
 	{"watch", set_watch, false},
