@@ -3,8 +3,8 @@
  * atom and red, PTX ISA 9.7.13.5 and .7. Three ways:
  *
  * - one instruction of LLVM, where AMD's hardware does it on all memory: integers of 32 and 64 bits, exchanges,
- *   compare-and-swap, f64 and f32 addition in LDS. For f64 in other memory LLVM makes a loop by itself: the
- *   instructions of gfx90a and gfx942 lose additions to fine-grained memory, which managed and pinned memory is.
+ *   compare-and-swap, f64 and f32 addition in LDS. f64 in other memory is one instruction of gfx942 only: LLVM makes
+ *   a loop of it elsewhere, as gfx90a's loses additions to fine-grained memory, which managed and pinned memory is.
  * - a loop around compare-and-swap: f32 elsewhere (global memory flushes subnormals, shared memory keeps them,
  *   whatever mode the kernel has), floats of 16 bits, and at system scope everything but addition, exchange and
  *   compare-and-swap: PCI Express has no other atomics. A float of 16 bits is changed in the word that it lies in.

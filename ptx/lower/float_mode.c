@@ -31,8 +31,12 @@ static bool uses_f32_mode(const struct ptx_inst *i)
 	case PTX_OP_ST:
 	case PTX_OP_SELP:
 	case PTX_OP_CALL:
-	case PTX_OP_ATOM: /* atomic.c is right in both */
+	case PTX_OP_ST_ASYNC:
+	case PTX_OP_ATOM: /* atomic.c, and the device library's matrices and textures, are right in both */
 	case PTX_OP_RED:
+	case PTX_OP_RED_ASYNC:
+	case PTX_OP_TEX ... PTX_OP_SUQ:
+	case PTX_OP_WMMA_LOAD ... PTX_OP_MOVMATRIX:
 	case PTX_OP_ABS:
 	case PTX_OP_NEG:
 	case PTX_OP_COPYSIGN:

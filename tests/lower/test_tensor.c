@@ -123,6 +123,10 @@ static void fill_f16(struct f16_inputs *x)
 			x->b[k][r % 8] = random_half();
 			x->c[r][k % 8] = (float)(int32_t)random_bits() * 0x1p-20f;
 		}
+	for (unsigned k = 0; k < 16; k++) { /* a row whose results are subnormals of f32 */
+		x->a[3][k] = 0;
+		x->c[3][k % 8] = (float)(random_bits() % 1000) * 0x1p-149f;
+	}
 }
 
 /* Figures of 9.7.14.5.8, as words of two halves. */
@@ -152,7 +156,8 @@ static uint32_t expected_f16(const struct f16_inputs *x, unsigned row, unsigned 
 	return f32_bits_of((float)sum);
 }
 
-static void product_of_halves(void **unused)
+/* `more`: a statement that makes the kernel's mode flush. */
+static void multiply_halves(const char *more)
 {
 	static const char body[] = "mov.u32 m, %ctaid.x; shl.b32 m, m, 7; add.u32 t, t, m; mul.wide.u32 e, "
 				   "t, 40; add.u64 i, i, e; "
@@ -166,17 +171,16 @@ static void product_of_halves(void **unused)
 				   "st.global.v4.f32 [o], {f0, f1, f2, f3}; ret; }\n";
 	static struct f16_inputs x[WARPS];
 	static uint32_t in[WARPS * 32][10], zeros[WARPS * 32][4];
-	char text[sizeof(head) + sizeof(body)];
+	char text[sizeof(head) + sizeof(body) + 100];
 	struct run r;
 
-	(void)unused;
 	state = 5;
 	for (unsigned w = 0; w < WARPS; w++) {
 		fill_f16(&x[w]);
 		for (unsigned lane = 0; lane < 32; lane++)
 			fragments_f16(&x[w], lane, in[32 * w + lane]);
 	}
-	snprintf(text, sizeof(text), "%s%s", head, body);
+	snprintf(text, sizeof(text), "%s%s%s", head, more, body);
 	open_run(&r, text);
 	buffer(&r, in, sizeof(in));
 	const uint32_t(*out)[4] = buffer(&r, zeros, sizeof(zeros));
@@ -190,6 +194,13 @@ static void product_of_halves(void **unused)
 					 col, out[t][k], want);
 		}
 	close_run(&r);
+}
+
+static void product_of_halves(void **unused)
+{
+	(void)unused;
+	multiply_halves("");
+	multiply_halves("add.ftz.f32 f7, f7, 0f00000001; \n");
 }
 
 /* wmma.load, mma and store of s8: only the product counts, whatever the fragments. */
