@@ -12,12 +12,13 @@
 #   the same, recorded on interp and replayed on hip    the GPU gives the bits of the interpreter, which PTX defines
 #   the test of instructions on hip                     each form of PTX's instructions, against the ISA's own words
 #
-# It leaves in OUT: summary.txt (one line a program), messages.txt, machine.txt, doctor.json, and what was recorded on the GPU in
-# traces-N.tar.gz, each under 16 MiB. No network, no installation, 25 minutes at most. Send the folder to who gave you
-# this one, or open an issue with machine.txt, doctor.json and summary.txt. Exit status 0: all of it worked.
+# It leaves in OUT: summary.txt (one line a program), messages.txt, machine.txt, doctor.json, instructions.tsv (one line
+# a form), and what was recorded on the GPU in traces-N.tar.gz, each under 16 MiB. No network, no installation, 40 minutes
+# at most. Send the folder to who gave you this one, or open an issue with machine.txt, doctor.json and summary.txt.
+# Exit status 0: all of it worked.
 #
 # DEVICE=hip:1 names another GPU. SECONDS_IN_ALL=N limits the time. LEAVE_OUT="NAME..." are programs not to be run: without
-# it driver_out_of_bounds, because hardware has no exact bounds.
+# it driver_out_of_bounds, because hardware has no exact bounds. STRIDE=N tests one form of instructions in N (10).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -71,8 +72,8 @@ one_program()
 instructions()
 {
 	[ -x "$here/bin/test_ptx_isa" ] || return 0
-	status=$(CUTRACE_DEVICE=$device timed 600 "$here/bin/test_ptx_isa" "$here/lib/cutrace/zluda/libcuda.so.1")
-	printf '%-28s %s\n' "instructions" "$status"
+	status=$(timed 900 "$here/bin/test_ptx_isa" --device "$device" --stride "${STRIDE:-10}" --results "$out/instructions.tsv")
+	printf '%-28s %-4s %s\n' instructions "$status" "$(tail -n 1 "$out/messages.txt")"
 	[ "$status" = 0 ] || failures=$((failures + 1))
 }
 
@@ -85,7 +86,7 @@ if ! CUTRACE_DEVICE=$device "$cutrace" run --device "$device" -- true >>"$out/me
 	exit 125
 fi
 all_programs one_program >"$out/summary.txt"
-[ "${INSTRUCTIONS:-1}" = 0 ] || instructions >>"$out/summary.txt"
+instructions >>"$out/summary.txt"
 pack_traces >>"$out/summary.txt"
 cat "$out/machine.txt" "$out/summary.txt"
 echo "$failures failed"

@@ -14,6 +14,9 @@ static const struct device_ops *const devices[] = {
 #ifdef WITH_AMDEMU
 	&device_amdemu,
 #endif
+#ifdef WITH_HIP
+	&device_hip,
+#endif
 };
 
 bool runner_choose(const char *name)

@@ -255,6 +255,17 @@ static int place_symbols(struct machine *m, struct diag *d)
 	return rc ? rc : relocate(m, d);
 }
 
+/* Hardware maps in one window, which has to be where the addresses are. */
+static int take_window(struct machine *m, struct diag *d)
+{
+	uint64_t base = INPUT_BASE, bytes = 4ull << 30;
+	int rc = m->ops->window ? m->ops->window(m->dev, &base, &bytes, d) : 0;
+
+	if (!rc && base != INPUT_BASE)
+		rc = diag_set(d, CUTRACE_ENOTSUP, m->ops->name, "the device gives no memory at %#llx", INPUT_BASE);
+	return rc;
+}
+
 static int machine_open(struct machine *m, const struct suite *s, const struct device_ops *ops,
 			const char *options, struct diag *d)
 {
@@ -265,6 +276,8 @@ static int machine_open(struct machine *m, const struct suite *s, const struct d
 
 	m->ops = ops;
 	rc = m->ops->open(&m->dev, 0, options, &host, d);
+	if (!rc)
+		rc = take_window(m, d);
 	if (rc)
 		goto out;
 	for (unsigned i = 0; i < NBUFFERS && !rc; i++)
