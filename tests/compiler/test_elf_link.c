@@ -194,6 +194,50 @@ static void damaged_objects_are_survived(void **state)
 	compiled_free(&c);
 }
 
+/* A block of more loads and stores than are emitted in this process: out[k] = out[k] + k, 600 times. */
+static void a_huge_block_is_emitted(void **state)
+{
+	enum { N = 600 };
+	struct device_memory memory;
+	struct kernel_args args = {0};
+	struct amdgpu_fault fault = {0};
+	struct diag d = DIAG_INIT;
+	char *ir = NULL;
+	size_t n, bytes;
+	uint32_t in[N], *host;
+	void *code;
+	FILE *out = open_memstream(&ir, &n);
+
+	(void)state;
+	fprintf(out, LAYOUT "define protected amdgpu_kernel void @k(ptr addrspace(1) %%out) {\n");
+	for (unsigned k = 0; k < N; k++) {
+		in[k] = 1000 - k;
+		fprintf(out,
+			"  %%p%u = getelementptr i32, ptr addrspace(1) %%out, i32 %u\n"
+			"  %%v%u = load volatile i32, ptr addrspace(1) %%p%u\n  %%s%u = add i32 %%v%u, %u\n"
+			"  store volatile i32 %%s%u, ptr addrspace(1) %%p%u\n",
+			k, k, k, k, k, k, k, k, k);
+	}
+	fprintf(out, "  ret void\n}\n!llvm.module.flags = !{!0}\n"
+		     "!0 = !{i32 1, !\"amdhsa_code_object_version\", i32 500}\n");
+	fclose(out);
+	struct compiled c = compile(ir);
+	assert_int_equal(elf_link(c.object, c.object_bytes, &code, &bytes, &d), 0);
+	struct amdgpu_object *o = device_load(&memory, code, bytes);
+	assert_non_null(o);
+	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, in, sizeof(in), &host));
+	const struct device_launch l = {.object = o, .kernel = "k", .grid = {1, 1}, .block = {1, 1}};
+	if (device_run(&memory, &l, &args, &fault, NULL))
+		fail_msg("%s", fault.message);
+	for (unsigned k = 0; k < N; k++)
+		assert_int_equal(host[k], 1000);
+	device_release(&memory);
+	amdgpu_object_close(o);
+	compiled_free(&c);
+	free(code);
+	free(ir);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +245,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_object_has_every_relocation),
 		cmocka_unit_test(an_undefined_symbol_is_named),
 		cmocka_unit_test(damaged_objects_are_survived),
+		cmocka_unit_test(a_huge_block_is_emitted),
 	};
 
 	if (argc < 2)

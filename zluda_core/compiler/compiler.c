@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "zluda_core/compiler/huge_block.h"
 #include "zluda_core/compiler/library.h"
 
 enum { MAX_MACHINES = 16 };
@@ -24,6 +25,7 @@ struct job {
 	LLVMModuleRef module;
 	LLVMTargetMachineRef machine;
 	bool failed; /* LLVM reported an error; *d has it */
+	bool huge;   /* see huge_block.h */
 };
 
 void compiler_init(void)
@@ -131,18 +133,25 @@ static char *copy_buffer(LLVMMemoryBufferRef b, size_t *bytes)
 	return p;
 }
 
-/* Emitting changes the module: what is needed again is copied. */
-static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, size_t *bytes)
+struct emission {
+	struct job *job;
+	LLVMCodeGenFileType type;
+	bool last; /* emitting changes the module: what is needed again is copied */
+};
+
+static int emit_here(void *ctx, char **out, size_t *bytes)
 {
-	LLVMModuleRef module = last ? j->module : LLVMCloneModule(j->module);
+	const struct emission *e = ctx;
+	struct job *j = e->job;
+	LLVMModuleRef module = e->last ? j->module : LLVMCloneModule(j->module);
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
 
 	/* With LLVM's comments: registers, scratch, occupancy. */
-	LLVMSetTargetMachineAsmVerbosity(j->machine, type == LLVMAssemblyFile);
-	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, module, type, &message, &buffer);
+	LLVMSetTargetMachineAsmVerbosity(j->machine, e->type == LLVMAssemblyFile);
+	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, module, e->type, &message, &buffer);
 
-	if (!last)
+	if (!e->last)
 		LLVMDisposeModule(module);
 	if (failed)
 		return llvm_error(j, CUTRACE_EFORMAT, "", message);
@@ -150,6 +159,13 @@ static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, 
 	if (!*out)
 		return diag_set(j->d, CUTRACE_ENOMEM, j->name, "out of memory");
 	return j->failed ? CUTRACE_ENOTSUP : 0;
+}
+
+static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, size_t *bytes)
+{
+	struct emission e = {j, type, last};
+
+	return j->huge ? emit_apart(emit_here, &e, j->name, out, bytes, j->d) : emit_here(&e, out, bytes);
 }
 
 static int keep_optimized(struct job *j, struct compiled *out)
@@ -182,6 +198,7 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 		rc = open_machine(j, target);
 	if (!rc)
 		rc = optimize(j);
+	j->huge = !rc && has_huge_block(j->module);
 	if (!rc)
 		rc = emit(j, LLVMObjectFile, !wanted, &out->object, &out->object_bytes);
 	out->stats.seconds = now() - start;

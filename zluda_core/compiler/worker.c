@@ -227,13 +227,21 @@ static void put_result(struct wire_message *m, int rc, const struct diag *d, con
 	wire_put_bytes(m, r->compiled.assembly, r->compiled.assembly ? r->compiled.assembly_bytes : 0);
 }
 
-/* Of the processor: workers may be more than processors. */
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
+}
+
+/* Of the processor, since workers may be more than processors; with children (huge_block.h). */
 static double seconds_used(void)
 {
-	struct timespec t;
+	struct rusage children;
+	struct timespec own;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)own.tv_sec + (double)own.tv_nsec * 1e-9 + seconds_of(&children.ru_utime) +
+	       seconds_of(&children.ru_stime);
 }
 
 static void serve_compile(struct wire_message *request, struct wire_message *answer)
