@@ -11,6 +11,7 @@
 
 #include "ptx/analysis.h"
 #include "ptx/lower/call_graph.h"
+#include "ptx/lower/loops.h"
 #include "ptx/lower/spin.h"
 #include "ptx/lower/together.h"
 
@@ -452,6 +453,19 @@ static void flow_close(struct flow *fl)
 	ptx_uniformity_free(&fl->u);
 }
 
+/* A loop with several entries is not one that code generators bring lanes together in. */
+static bool entries_part(struct flow *fl)
+{
+	bool irreducible;
+
+	if (loops_irreducible(fl->f, &irreducible))
+		return lower_refuse(fl->l, "out of memory");
+	for (uint32_t b = 0; irreducible && b < fl->f->nblocks; b++)
+		if (fl->u.divergent[b] > wave_level(fl))
+			return true;
+	return false;
+}
+
 static bool function_apart(struct lower *l, const struct ptx_func *f)
 {
 	struct flow fl = {.l = l, .f = f};
@@ -463,8 +477,8 @@ static bool function_apart(struct lower *l, const struct ptx_func *f)
 		lower_refuse(l, "out of memory");
 	} else {
 		together_find(f, &fl.u, fl.spins, wave_level(&fl), facts->together);
-		apart = barriers_part(&fl) || warp_operations_part(&fl) || calls_part(&fl) ||
-			(facts->spins && spins_part(&fl));
+		apart = entries_part(&fl) || barriers_part(&fl) || warp_operations_part(&fl) ||
+			calls_part(&fl) || (facts->spins && spins_part(&fl));
 	}
 	flow_close(&fl);
 	return apart;
@@ -488,14 +502,16 @@ static bool has_spin(struct lower *l, const struct ptx_func *f)
 static void waits_by_itself(struct lower *l, const struct ptx_func *f)
 {
 	struct function_facts *facts = &l->facts[f->index];
-	bool reads = false;
+	bool reads = false, irreducible = false;
 
 	for (uint32_t n = 0; n < f->ninsts; n++) {
 		facts->waits |= waits_for_warp(&f->insts[n]) || waits_for_block(&f->insts[n]);
 		reads |= reads_others(&f->insts[n]) || orders_memory(&f->insts[n]);
 	}
+	if (loops_irreducible(f, &irreducible))
+		lower_refuse(l, "out of memory");
 	facts->spins = reads && has_spin(l, f);
-	facts->waits |= facts->spins;
+	facts->waits |= facts->spins || irreducible;
 }
 
 static void find_waiting(struct lower *l)

@@ -8,6 +8,7 @@
 #include "ptx/lower/call_graph.h"
 #include "ptx/lower/convergence.h"
 #include "ptx/lower/dispatch_parts.h"
+#include "ptx/lower/loops.h"
 #include "ptx/lower/runtime.h"
 
 enum { STACK_BYTES = 16384 }; /* of a lane, for functions that call themselves */
@@ -37,85 +38,74 @@ static bool block_suspends(const struct lower *l, uint32_t b)
 	return false;
 }
 
-static bool dominates(const struct ptx_func *f, uint32_t a, uint32_t b)
-{
-	while (b != a && b != PTX_NONE)
-		b = f->blocks[b].idom;
-	return b == a;
-}
+/* What finding the cuts needs, and whether the last round found one. */
+struct cuts {
+	struct lower *l;
+	uint32_t *stack;
+	uint8_t *seen, *suspends; /* by block */
+	bool more;
+};
 
-/* The natural loop of the edge from `last` back to `head`. */
-static bool loop_suspends(const struct lower *l, uint32_t head, uint32_t last, uint32_t *stack, uint8_t *seen)
+/* The natural loop of the edge from `last` back to `head` has a state in it: none may be entered in the middle. */
+static bool loop_suspends(const struct cuts *c, uint32_t head, uint32_t last)
 {
-	const struct ptx_func *f = l->f;
-	bool found = block_suspends(l, head) || block_suspends(l, last);
+	const struct ptx_func *f = c->l->f;
+	bool found = c->suspends[head] || c->suspends[last];
 	uint32_t n = 0;
 
 	for (uint32_t b = 0; b < f->nblocks; b++)
-		seen[b] = b == head || b == last;
+		c->seen[b] = b == head || b == last;
 	if (last != head)
-		stack[n++] = last;
+		c->stack[n++] = last;
 	while (n && !found) {
-		const struct ptx_block *k = &f->blocks[stack[--n]];
+		const struct ptx_block *k = &f->blocks[c->stack[--n]];
 		for (uint32_t p = 0; p < k->npreds; p++) {
 			uint32_t from = k->preds[p];
-			if (seen[from])
+			if (c->seen[from])
 				continue;
-			seen[from] = 1;
-			found |= block_suspends(l, from);
-			stack[n++] = from;
+			c->seen[from] = 1;
+			found |= c->suspends[from];
+			c->stack[n++] = from;
 		}
 	}
 	return found;
 }
 
-static void cut_at(struct lower *l, uint32_t from, uint32_t to, uint32_t *stack, uint8_t *seen)
+static void cut_at(void *ctx, uint32_t from, uint32_t to)
 {
-	if (!l->dispatch->cut[to] && (!dominates(l->f, to, from) || loop_suspends(l, to, from, stack, seen)))
-		l->dispatch->cut[to] = CUT;
-}
+	struct cuts *c = ctx;
+	struct lower *l = c->l;
 
-/* Depth first: an edge to a block that is on the way leads back. */
-static void cut_loops(struct lower *l, uint32_t *path, uint32_t *edge, uint8_t *visit, uint32_t *stack,
-		      uint8_t *seen)
-{
-	enum { UNSEEN, ON_THE_WAY, DONE };
-	const struct ptx_func *f = l->f;
-	uint32_t n = 0;
-
-	path[n++] = 0;
-	visit[0] = ON_THE_WAY;
-	while (n) {
-		uint32_t b = path[n - 1];
-		if (edge[b] == f->blocks[b].nsuccs) {
-			visit[b] = DONE;
-			n--;
-			continue;
-		}
-		uint32_t to = f->blocks[b].succs[edge[b]++];
-		if (visit[to] == ON_THE_WAY)
-			cut_at(l, b, to, stack, seen);
-		if (visit[to] != UNSEEN)
-			continue;
-		visit[to] = ON_THE_WAY;
-		path[n++] = to;
-	}
+	if (l->dispatch->cut[to] || (loops_dominates(l->f, to, from) && !loop_suspends(c, to, from)))
+		return;
+	l->dispatch->cut[to] = CUT;
+	c->suspends[to] = 1;
+	c->more = true;
 }
 
 static void find_cuts(struct lower *l)
 {
 	size_t n = (size_t)l->f->nblocks + 1;
-	uint32_t *words = calloc(3 * n, sizeof(*words));
-	uint8_t *bytes = calloc(2 * n, 1);
+	struct cuts c = {.l = l,
+			 .stack = calloc(n, sizeof(*c.stack)),
+			 .seen = calloc(n, 1),
+			 .suspends = calloc(n, 1),
+			 .more = true};
 
 	free(l->dispatch->cut);
 	l->dispatch->cut = calloc(n, sizeof(*l->dispatch->cut));
-	if (words && bytes && l->dispatch->cut)
-		cut_loops(l, words, words + n, bytes, words + 2 * n, bytes + n);
-	else
+	if (!c.stack || !c.seen || !c.suspends || !l->dispatch->cut)
 		lower_refuse(l, "out of memory");
-	free(words);
-	free(bytes);
+	for (uint32_t b = 0; !l->refused && b < l->f->nblocks; b++)
+		c.suspends[b] = block_suspends(l, b);
+	while (!l->refused && c.more) {
+		c.more = false;
+		if (loops_walk(l->f, cut_at, &c))
+			lower_refuse(l, "out of memory");
+	}
+	free(c.stack);
+	free(c.seen);
+	free(c.suspends);
 }
 
 struct ir dispatch_target(struct lower *l, uint32_t n)

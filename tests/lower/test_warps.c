@@ -60,6 +60,7 @@ EXPECT(table_way, t % 4 == 3 ? 9 : t % 4 + 1)
 EXPECT(thirty_two, 32)
 EXPECT(ones, 1)
 EXPECT(block_count, 4)
+EXPECT(two_entries, 48 * 1000 + (t % 2 ? 1 : 101) + lane % 4 * 101)
 
 #define LANE   "mov.u32 l, %laneid; "
 #define UNLOCK "membar.gl; atom.global.exch.b32 x, [m], 0; "
@@ -286,6 +287,13 @@ static const struct row rows[] = {
 		      "add.u32 z, z, 1; L2: add.u32 r, r, 1; shfl.sync.idx.b32 y, z, 1, 31, -1; setp.lt.u32 "
 		      "p, y, 16; mov.u32 z, y; @p bra L1;",
 	 .block = 64},
+	{.name = "a loop with two entries, a .sync behind it",
+	 .body = LANE
+	 "mov.u32 z, 0; and.b32 y, l, 3; and.b32 x, t, 1; setp.ne.u32 p, x, 0; @p bra L2; "
+	 "L1: add.u32 r, r, 100; L2: add.u32 r, r, 1; setp.lt.u32 q, z, y; add.u32 z, z, 1; @q bra L1; "
+	 "redux.sync.add.u32 x, y, -1; mad.lo.u32 r, x, 1000, r;",
+	 .block = 64,
+	 .expected = two_entries},
 	{.name = "a barrier of the grid",
 	 .body = "mov.u32 x, %tid.x; setp.ne.u32 p, x, 0; bar.sync 0; @p bra L2; membar.gl; "
 		 "red.global.add.u32 [m], 1; L1: ld.acquire.gpu.global.u32 x, [m]; setp.lt.u32 p, x, 4; @p "
