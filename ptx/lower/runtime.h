@@ -25,7 +25,7 @@ enum lower_fault_kind {
 	LOWER_FAULT_ADDRESS,
 	LOWER_FAULT_MISALIGNED,
 	LOWER_FAULT_SPACE,
-	LOWER_FAULT_STACK,       /* calls too deep; number: bytes that there are */
+	LOWER_FAULT_STACK,       /* calls too deep, alloca too large */
 	LOWER_FAULT_CALL,        /* an indirect call of what is no function; address: the pointer */
 	LOWER_FAULT_INSTRUCTION, /* reached what can't be executed; text[0] may say why */
 	LOWER_FAULT_TEXTURE,     /* address: the handle; text[0] says what is wrong with it */

@@ -57,10 +57,14 @@ static void check(int rc, const struct diag *d)
 void test_open(struct test_device *t, const char *options)
 {
 	struct dev_host host = {t, print, heap_alloc, heap_free, report};
+	const char *target = getenv("CUTRACE_TEST_TARGET"); /* of devices that have several */
 	struct diag d = DIAG_INIT;
+	char all[300];
 
 	memset(t, 0, sizeof(*t));
-	check(ops->open(&t->dev, 0, options, &host, &d), &d);
+	snprintf(all, sizeof(all), "%s%s%s", target ? target : "", target && options ? "," : "",
+		 options ? options : "");
+	check(ops->open(&t->dev, 0, all, &host, &d), &d);
 	if (!options || !strstr(options, "watchdog_ms"))
 		check(ops->control(t->dev, "watchdog_ms", "120000", &d), &d);
 	t->next_addr = 0x550000000000ull;

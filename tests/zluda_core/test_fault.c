@@ -73,11 +73,17 @@ static void kinds(void **state)
 		{"stop", CUDA_ERROR_LAUNCH_FAILED},
 		{"crooked", CUDA_ERROR_MISALIGNED_ADDRESS},
 	};
+	const char *device = getenv("CUTRACE_DEVICE");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		CUdeviceptr p;
 		CUcontext ctx;
+
+		/* misaligned accesses are none to AMD's hardware: it makes them */
+		if (rows[i].result == CUDA_ERROR_MISALIGNED_ADDRESS && device &&
+		    !strncmp(device, "amdemu", 6))
+			continue;
 
 		OK(cuCtxCreate_v2(&ctx, 0, 0));
 		OK(cuMemAlloc(&p, 64));

@@ -142,11 +142,11 @@ int amd_fault_backend(struct amd_device *dev, const struct dev_launch *l, const 
 
 /* ---- what the kernel reported ------------------------------------------------------------------ */
 
-/* Format of each kind: %s is text[0]; a number and the address are given to all. */
+/* What each kind is called, and what of the record belongs to it. */
 static const struct {
 	enum dev_fault_kind kind;
 	const char *what;
-	enum { NOTHING, ADDRESS, NUMBER, TEXT, ADDRESS_TEXT } more;
+	enum { NOTHING, ADDRESS, TEXT, ADDRESS_TEXT } more;
 } kinds[LOWER_FAULT_KINDS] = {
 	[LOWER_FAULT_NONE] = {DEV_FAULT_INTERNAL, "a fault without a reason", NOTHING},
 	[LOWER_FAULT_TRAP] = {DEV_FAULT_TRAP, "trap", NOTHING},
@@ -156,7 +156,9 @@ static const struct {
 	[LOWER_FAULT_ADDRESS] = {DEV_FAULT_ILLEGAL_ADDRESS, "illegal access", ADDRESS_TEXT},
 	[LOWER_FAULT_MISALIGNED] = {DEV_FAULT_MISALIGNED, "misaligned access", ADDRESS_TEXT},
 	[LOWER_FAULT_SPACE] = {DEV_FAULT_ILLEGAL_SPACE, "an address of another state space", ADDRESS_TEXT},
-	[LOWER_FAULT_STACK] = {DEV_FAULT_STACK, "the stack is full, bytes", NUMBER},
+	[LOWER_FAULT_STACK] =
+		{DEV_FAULT_STACK,
+		 "the thread's stack is full: calls are too deep, or what they take is too large", NOTHING},
 	[LOWER_FAULT_CALL] = {DEV_FAULT_INVALID_PC, "an indirect call of what is no function", ADDRESS},
 	[LOWER_FAULT_INSTRUCTION] = {DEV_FAULT_ILLEGAL_INSTRUCTION, "an instruction that can't be executed",
 				     TEXT},
@@ -170,8 +172,6 @@ static void describe_report(const struct lower_fault *r, char *buf, size_t n)
 
 	if (kinds[k].more == ADDRESS || kinds[k].more == ADDRESS_TEXT)
 		snprintf(more, sizeof(more), " 0x%llx", (unsigned long long)r->address);
-	if (kinds[k].more == NUMBER)
-		snprintf(more, sizeof(more), " %u", r->number);
 	if ((kinds[k].more == TEXT || kinds[k].more == ADDRESS_TEXT) && r->text[0][0])
 		snprintf(text, sizeof(text), ": %.190s", r->text[0]);
 	snprintf(buf, n, "%s%s%s", kinds[k].what, more, text);

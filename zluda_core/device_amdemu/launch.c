@@ -23,7 +23,22 @@ static enum dev_fault_kind kind_of(enum amdgpu_fault_kind k)
 	}
 }
 
-static void describe(const struct amdgpu_fault *f, struct amd_backend_fault *out)
+/* A kernel whose stack the compiler could not bound (AMDGPUUsage, USES_DYNAMIC_STACK), and an access behind it. */
+static bool is_stack_overflow(const struct amdgpu_kernel *k, const struct amdgpu_fault *f)
+{
+	return f->kind == AMDGPU_FAULT_ADDRESS && !strcmp(f->space, "local") && k->properties >> 11 & 1;
+}
+
+static void describe_overflow(struct amd_backend_fault *out)
+{
+	out->kind = DEV_FAULT_STACK;
+	out->has_address = false;
+	snprintf(out->message, sizeof(out->message),
+		 "the calls are too deep for the thread's stack (amdemu:stack_bytes=N makes it larger)");
+}
+
+static void describe(const struct amdgpu_kernel *k, const struct amdgpu_fault *f,
+		     struct amd_backend_fault *out)
 {
 	const bool somewhere = f->kind != AMDGPU_FAULT_LAUNCH && f->kind != AMDGPU_FAULT_MEMORY;
 
@@ -44,6 +59,8 @@ static void describe(const struct amdgpu_fault *f, struct amd_backend_fault *out
 		snprintf(out->message, sizeof(out->message), "%.250s (`%.100s`)", f->what, f->instruction);
 	else
 		snprintf(out->message, sizeof(out->message), "%.500s", somewhere ? f->what : f->message);
+	if (is_stack_overflow(k, f))
+		describe_overflow(out);
 }
 
 /* What a kernel sets with the fault that it reports: its other waves may wait for ever for the one that ended. */
@@ -78,6 +95,6 @@ int emu_launch(struct amd_backend *b, const struct amd_launch *l, struct amd_bac
 	rc = amdgpu_launch_run(&launch, &bad, NULL);
 	emu_launch_end(&b->memory, &running);
 	if (rc)
-		describe(&bad, fault);
+		describe(launch.kernel, &bad, fault);
 	return rc ? CUTRACE_EINVAL : 0;
 }
