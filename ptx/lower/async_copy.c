@@ -45,6 +45,10 @@ bool lower_async_copy(struct lower *l)
 {
 	switch (l->i->op) {
 	case PTX_OP_CP_ASYNC: return copy_now(l);
+	case PTX_OP_CP_ASYNC_BULK_PREFETCH: /* a hint */
+	/* Groups of bulk copies are empty: the copies themselves are refused. */
+	case PTX_OP_CP_ASYNC_BULK_COMMIT_GROUP:
+	case PTX_OP_CP_ASYNC_BULK_WAIT_GROUP:
 	case PTX_OP_CP_ASYNC_COMMIT_GROUP:
 	case PTX_OP_CP_ASYNC_WAIT_GROUP:
 	case PTX_OP_CP_ASYNC_WAIT_ALL: return true;
