@@ -111,7 +111,6 @@ bool hip_has_vmm(const struct hip_library *lib, int device)
 
 static void backend_close(struct amd_backend *b)
 {
-	hip_own_close(b);
 	hip_streams_close(b);
 	pthread_mutex_destroy(&b->lock);
 	free(b);

@@ -21,7 +21,6 @@
 #include "zluda_core/device_hip/hip_library.h"
 
 struct hip_stream;
-struct hip_own; /* memory of own_alloc */
 
 struct amd_backend {
 	const struct hip_library *lib;
@@ -33,7 +32,6 @@ struct amd_backend {
 	_Atomic int dead; /* an error of a kernel, after which nothing works any more; 0 = alive */
 	pthread_mutex_t lock;
 	struct hip_stream *streams; /* not in use */
-	struct hip_own *own;
 };
 
 struct dev_mem {
@@ -102,7 +100,6 @@ int hip_fill(struct amd_backend *b, uint64_t dst, uint32_t value, unsigned width
 	     struct diag *d);
 int hip_own_alloc(struct amd_backend *b, uint64_t bytes, uint64_t *addr, void **host, struct diag *d);
 void hip_own_free(struct amd_backend *b, uint64_t addr);
-void hip_own_close(struct amd_backend *b);
 
 int hip_code_load(struct amd_backend *b, const void *code_object, size_t bytes, struct amd_code **out,
 		  struct diag *d);

@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hip_own {
-	struct hip_own *next;
-	uint64_t addr;
-	void *host;
-};
-
 static struct dev_mem *new_mem(uint64_t bytes, struct diag *d)
 {
 	struct dev_mem *m = calloc(1, sizeof(*m));
@@ -165,60 +159,29 @@ int hip_unmap(struct amd_backend *b, uint64_t addr, uint64_t bytes, struct diag 
 
 /* ---- for device_amd itself ---- */
 
+/* On the device: kernels count and lock in it by atomic operations, which need not reach memory of the host. */
 int hip_own_alloc(struct amd_backend *b, uint64_t bytes, uint64_t *addr, void **host, struct diag *d)
 {
-	struct hip_own *own = calloc(1, sizeof(*own));
-	int rc = own ? hip_enter(b, d) : diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
+	void *p = NULL;
+	int rc = hip_enter(b, d);
 
 	if (!rc)
-		rc = allocate_host(b, bytes, false, &own->host, d);
-	if (!rc)
-		rc = device_address(b, own->host, &own->addr, d);
-	if (rc) {
-		free(own);
+		rc = hip_check(b, b->lib->fn.hipMalloc(&p, bytes), "hipMalloc", d);
+	if (rc)
 		return rc;
-	}
-	memset(own->host, 0, bytes);
-	pthread_mutex_lock(&b->lock);
-	own->next = b->own;
-	b->own = own;
-	pthread_mutex_unlock(&b->lock);
-	*addr = own->addr;
+	*addr = (uint64_t)p;
 	if (host)
-		*host = own->host;
-	return 0;
-}
-
-static void own_destroy(struct amd_backend *b, struct hip_own *own)
-{
-	if (!hip_enter(b, NULL))
-		b->lib->fn.hipHostFree(own->host);
-	free(own);
+		*host = NULL;
+	rc = hip_fill(b, *addr, 0, 1, bytes, d);
+	if (rc)
+		hip_own_free(b, *addr);
+	return rc;
 }
 
 void hip_own_free(struct amd_backend *b, uint64_t addr)
 {
-	struct hip_own **at, *own;
-
-	pthread_mutex_lock(&b->lock);
-	for (at = &b->own; *at && (*at)->addr != addr; at = &(*at)->next)
-		;
-	own = *at;
-	if (own)
-		*at = own->next;
-	pthread_mutex_unlock(&b->lock);
-	if (own)
-		own_destroy(b, own);
-}
-
-void hip_own_close(struct amd_backend *b)
-{
-	while (b->own) {
-		struct hip_own *own = b->own;
-
-		b->own = own->next;
-		own_destroy(b, own);
-	}
+	if (!hip_enter(b, NULL))
+		b->lib->fn.hipFree((void *)addr);
 }
 
 /* ---- bytes ---- */
