@@ -3,6 +3,7 @@
  * The device library's arithmetic, compiled for the host, against MPFR: every rounding of every operation, of random
  * operands and of those at the edges, bit for bit.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -492,6 +493,97 @@ static void nth_set_bit(void **unused)
 	assert_int_equal(ct_fns(UINT32_MAX, 31, INT32_MIN), UINT32_MAX);
 }
 
+static double f16_value(uint64_t bits)
+{
+	double m = (double)(bits & 0x3ff);
+	int e = bits >> 10 & 31;
+	double v = e == 31 ? m ? NAN : INFINITY : e ? ldexp(m + 1024, e - 25) : ldexp(m, -24);
+
+	return bits >> 15 & 1 ? -v : v;
+}
+
+/* The lesser, -0 before +0; the number of two of which one is a NaN (9.7.13.5: as min and max do). */
+static uint64_t lesser(double (*value)(uint64_t), uint64_t x, uint64_t y)
+{
+	double a = value(x), b = value(y);
+
+	if (a != a || b != b)
+		return a == a ? x : b == b ? y : 0x7fff;
+	return a < b || (a == b && signbit(a)) ? x : y;
+}
+
+/* The value that has -x for x: minima of it are maxima. */
+static double (*negated_value)(uint64_t);
+static double negated(uint64_t bits)
+{
+	return -negated_value(bits);
+}
+
+static void check_half(const char *name, uint32_t got, uint64_t want, uint32_t x, uint32_t y)
+{
+	want = want == UINT64_MAX ? 0x7fff : want; /* the NaN of arithmetic */
+	if (got != want)
+		fail_msg("%s %08x %08x gives %x, not %llx", name, x, y, got, (unsigned long long)want);
+}
+
+/* Functions of pairs of halves. */
+static void check_pairs(struct format f, double (*value)(uint64_t),
+			uint32_t (*const got[3])(uint32_t, uint32_t))
+{
+	static const char *const names[] = {"add", "min", "max"};
+
+	for (unsigned n = 0; n < RANDOM; n++) {
+		uint32_t x = 0, y = 0;
+		for (unsigned half = 0; half < 2; half++) {
+			uint64_t a = operand(f, next());
+			x |= (uint32_t)a << 16 * half;
+			y |= (uint32_t)operand(f, a) << 16 * half;
+		}
+		for (unsigned k = 0; k < 3; k++) {
+			uint32_t r = got[k](x, y);
+			for (unsigned at = 0; at < 32; at += 16) {
+				uint64_t a = x >> at & 0xffff, b = y >> at & 0xffff;
+				double v[3] = {value(a), value(b), 0};
+				negated_value = value;
+				check_half(names[k], r >> at & 0xffff,
+					   k == 0   ? expected(ADD, f, v, MPFR_RNDN)
+					   : k == 1 ? lesser(value, a, b)
+						    : lesser(negated, a, b),
+					   x, y);
+			}
+		}
+	}
+}
+
+static void atomics_of_halves(void **unused)
+{
+	(void)unused;
+	check_pairs(f16, f16_value,
+		    (uint32_t(*const[])(uint32_t, uint32_t)){ct_atomic_add_f16x2, ct_atomic_min_f16x2,
+							     ct_atomic_max_f16x2});
+	check_pairs(bf16, bf16_value,
+		    (uint32_t(*const[])(uint32_t, uint32_t)){ct_atomic_add_bf16x2, ct_atomic_min_bf16x2,
+							     ct_atomic_max_bf16x2});
+}
+
+static float flushed(float v)
+{
+	return fabsf(v) < 0x1p-126f ? copysignf(0, v) : v;
+}
+
+static void atomic_sums_of_f32(void **unused)
+{
+	(void)unused;
+	for (unsigned n = 0; n < RANDOM; n++) {
+		uint32_t a = (uint32_t)operand(f32, next()), b = (uint32_t)operand(f32, a);
+		bool flush = n & 1;
+		float x = f32_of(a), y = f32_of(b);
+		volatile float sum = (flush ? flushed(x) : x) + (flush ? flushed(y) : y);
+		uint32_t want = sum != sum ? 0x7fffffff : f32_bits(flush ? flushed(sum) : sum);
+		assert_int_equal(ct_atomic_sum_f32(a, b, flush), want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,7 +592,8 @@ int main(void)
 		cmocka_unit_test(integers),           cmocka_unit_test(narrow),
 		cmocka_unit_test(special_values),     cmocka_unit_test(widened),
 		cmocka_unit_test(tanh_is_close),      cmocka_unit_test(gross_reciprocals),
-		cmocka_unit_test(nth_set_bit)};
+		cmocka_unit_test(nth_set_bit),        cmocka_unit_test(atomics_of_halves),
+		cmocka_unit_test(atomic_sums_of_f32)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
