@@ -2,7 +2,7 @@
  *
  * One function: its frame, its blocks, how they end. A guarded instruction stands in a block of its own.
  */
-#include "ptx/lower/frame_address.h"
+#include "ptx/lower/variable_address.h"
 
 #include <stdlib.h>
 
@@ -258,7 +258,7 @@ void write_blocks(struct lower *l)
 	for (uint32_t k = 0; k < l->f->nblocks && !l->refused; k++)
 		lower_block(l, k);
 	l->i = NULL;
-	frame_addresses_free(l);
+	variable_addresses_free(l);
 	free(l->contractible);
 	l->contractible = NULL;
 }
@@ -271,7 +271,7 @@ static void write_variables(struct lower *l)
 		const struct ptx_symbol *s = l->m->symbols[k];
 		if (s->space != PTX_SPACE_LOCAL && s->space != PTX_SPACE_PARAM)
 			continue;
-		unsigned bytes = frame_element_bytes(l, k);
+		unsigned bytes = variable_element_bytes(l, k);
 		fprintf(l->head, "  %%sym%u = alloca [%llu x i%u], align %u, addrspace(5)\n", k,
 			(unsigned long long)(s->size ? s->size / bytes : 1), 8 * bytes,
 			s->align ? s->align : 1);
@@ -283,7 +283,7 @@ void write_frame(struct lower *l)
 {
 	const struct ptx_func *f = l->f;
 
-	frame_addresses_find(l);
+	variable_addresses_find(l);
 	for (uint32_t k = 1; k < f->nslots; k++)
 		fprintf(l->head, "  %%%sslot%u = alloca i%u, addrspace(5)\n", l->prefix, k, f->slots[k].bits);
 	if (!dispatch_has_locals_on_stack(l))

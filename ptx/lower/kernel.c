@@ -204,6 +204,7 @@ int lower_kernel_as(struct ptx_module *m, struct ptx_func *kernel, const struct 
 		return diag_set(d, CUTRACE_EINVAL, m->name ? m->name : "", "%s is no kernel", kernel->name);
 	out->variables_offset = (kernel->param_bytes + 7) & ~7u;
 	rc = lower_built(&l);
+	free(l.params_read);
 	if (rc) {
 		free(out->text);
 		out->text = NULL;

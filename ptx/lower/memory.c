@@ -7,6 +7,7 @@
  */
 #include "ptx/lower/writer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum how { PLAIN, VOLATILE, ATOMIC };
@@ -92,6 +93,42 @@ static const char *head(const struct access *a)
 	return a->how == ATOMIC ? "atomic " : a->how == VOLATILE ? "volatile " : "";
 }
 
+/* The kernel's parameter of one element that begins at this place, or NULL. */
+static const struct ptx_param *kernel_param(const struct lower *l, const struct ptx_operand *o)
+{
+	const struct ptx_func *f = l->f;
+
+	if (!f->is_entry || o->kind != PTX_OPND_PARAM || o->index)
+		return NULL;
+	for (uint32_t k = 0; k < f->nparams; k++)
+		if (f->params[k].offset == o->imm)
+			return f->params[k].count == 1 ? &f->params[k] : NULL;
+	return NULL;
+}
+
+/* Parameters are read where the kernel begins, each once, so that LLVM reads neighbours together and early. */
+static bool load_param(struct lower *l, const struct access *a)
+{
+	const struct ptx_inst *i = l->i;
+	const struct ptx_param *p = kernel_param(l, &i->src[0]);
+
+	if (!p || a->how != PLAIN || a->n != 1 || a->bits != p->size * 8 || a->bits > 64)
+		return false;
+	uint32_t index = (uint32_t)(p - l->f->params);
+	if (!l->params_read || !(l->params_read[index / 8] >> index % 8 & 1)) {
+		if (!l->params_read && !(l->params_read = calloc(l->f->nparams / 8 + 1, 1)))
+			return lower_refuse(l, "out of memory");
+		l->params_read[index / 8] |= (uint8_t)(1u << index % 8);
+		fprintf(l->head,
+			"  %%param%u.at = getelementptr i8, ptr addrspace(4) %%kernarg, i64 %u\n  %%param%u "
+			"= load i%u, ptr "
+			"addrspace(4) %%param%u.at, align %u, !invariant.load !0\n",
+			index, p->offset, index, a->bits, index, a->bits / 8);
+	}
+	write_bits(l, &i->dst[0], ir_text("%%param%u", index), a->bits, ptx_type_is_signed(i->type));
+	return true;
+}
+
 static bool lower_load(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
@@ -101,6 +138,8 @@ static bool lower_load(struct lower *l)
 
 	if (!describe(l, &a, n))
 		return false;
+	if (load_param(l, &a))
+		return true;
 	struct ir p = read_pointer(l, &i->src[0], i->space, 0, &as);
 	v = ir_op(l, "load %s%s, %s%s", head(&a), memory_type(&a).s, p.s, attributes(l, &a).s);
 	if (a.fence)

@@ -4,7 +4,7 @@
  * global memory, constants and kernel parameters are generic ones as they are; those of shared and local memory are
  * offsets of 32 bits, in registers of 64.
  */
-#include "ptx/lower/frame_address.h"
+#include "ptx/lower/variable_address.h"
 
 static bool unpack(struct lower *l, unsigned bits)
 {
@@ -60,17 +60,17 @@ static unsigned offset_space(const struct lower *l)
 }
 
 /* Of an address in one variable: its other address, and as much beyond it. */
-static bool lower_frame_cvta(struct lower *l)
+static bool lower_home_cvta(struct lower *l)
 {
 	const struct ptx_inst *i = l->i;
-	bool is_generic, to_local = i->flags & PTX_F_TO;
+	bool is_generic, to_space = i->flags & PTX_F_TO;
 	uint32_t symbol;
 
-	if (!frame_home(l, &i->src[0], &symbol, &is_generic) || is_generic != to_local)
+	if (!variable_home(l, &i->src[0], &symbol, &is_generic) || is_generic != to_space)
 		return false;
-	struct ir at = frame_offset(l, &i->src[0], symbol, is_generic),
-		  base = frame_base(l, symbol, !is_generic);
-	if (to_local)
+	struct ir at = variable_offset(l, &i->src[0], symbol, is_generic),
+		  base = variable_base(l, symbol, !is_generic);
+	if (to_space)
 		at = ir_resize(l, ir_op(l, "add i32 %s, %s", base.s, at.s), 32, 64, false);
 	else
 		at = ir_op(l, "add i64 %s, %s", base.s, ir_resize(l, at, 32, 64, true).s);
@@ -85,7 +85,7 @@ static bool lower_cvta(struct lower *l)
 
 	if (ptx_type_bits(i->type) != 64)
 		return lower_refuse(l, "addresses of 32 bits");
-	if (as == AS_PRIVATE && lower_frame_cvta(l))
+	if (as && lower_home_cvta(l))
 		return true;
 	struct ir v = read_bits(l, &i->src[0], 64);
 	if (as && i->flags & PTX_F_TO) {

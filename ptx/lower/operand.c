@@ -4,7 +4,7 @@
  * PTX reinterprets registers freely.
  */
 #include "ptx/lower/dispatch.h"
-#include "ptx/lower/frame_address.h"
+#include "ptx/lower/variable_address.h"
 
 #include <stdlib.h>
 
@@ -54,7 +54,7 @@ static struct ir shared_pointer(struct lower *l, uint32_t symbol, int64_t offset
 	return ir_text("null");
 }
 
-static struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset, unsigned *as)
+struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset, unsigned *as)
 {
 	const struct ptx_symbol *s = l->m->symbols[symbol];
 	struct ir at;
@@ -109,8 +109,25 @@ static struct ir pointer_bits(struct lower *l, struct ir p, unsigned as, unsigne
 			 false);
 }
 
+/* A static shared variable's address is its place: they begin at 0 (lower.h). */
+static bool shared_offset(struct lower *l, const struct ptx_operand *o, uint64_t *at)
+{
+	const struct ptx_symbol *s = l->m->symbols[o->index];
+
+	if (s->space != PTX_SPACE_SHARED || s->dynamic)
+		return false;
+	for (uint32_t k = 0; k < l->kernel->nshared; k++)
+		if (l->kernel->shared[k].symbol == o->index) {
+			l->uses_static_shared = true;
+			*at = o->imm + l->kernel->shared[k].offset;
+			return true;
+		}
+	return false;
+}
+
 struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits)
 {
+	uint64_t at;
 	unsigned as;
 	struct ir p;
 
@@ -118,7 +135,11 @@ struct ir read_bits(struct lower *l, const struct ptx_operand *o, unsigned bits)
 	case PTX_OPND_VALUE: return read_value(l, o, bits);
 	case PTX_OPND_IMM: return ir_int(o->negate ? o->imm ^ 1 : o->imm, bits);
 	case PTX_OPND_SREG: return read_sreg(l, o->index, bits);
-	case PTX_OPND_SYMBOL: p = symbol_pointer(l, o->index, (int64_t)o->imm, &as); break;
+	case PTX_OPND_SYMBOL:
+		if (shared_offset(l, o, &at))
+			return ir_int(at, bits);
+		p = symbol_pointer(l, o->index, (int64_t)o->imm, &as);
+		break;
 	case PTX_OPND_PARAM: p = param_pointer(l, o, &as); break;
 	case PTX_OPND_FUNC: return ir_int(LOWER_FUNCTION_ADDRESS(o->index), bits);
 	default: lower_refuse(l, "an operand of this kind"); return ir_text("0");
@@ -170,22 +191,35 @@ static unsigned space_number(struct lower *l, enum ptx_space s)
 	}
 }
 
-/* An address in one variable of the frame: that variable's, and so many bytes. */
-static bool frame_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, struct ir *p)
+/* An access that may be to static shared memory, at an address that LLVM doesn't see to come from there: it has to know
+ * that the address is known elsewhere. */
+static void share_address(struct lower *l, unsigned as)
+{
+	if (l->shares_address || !l->kernel->nshared || (as != AS_LDS && as != AS_FLAT))
+		return;
+	l->shares_address = l->uses_static_shared = true;
+	fputs("  call void asm sideeffect \"\", \"s\"(ptr addrspace(3) @shared.static)\n", l->head);
+}
+
+/* An address in one variable: that variable's, and so many bytes. */
+static bool home_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, struct ir *p,
+			 unsigned *as)
 {
 	bool is_generic;
 	uint32_t symbol;
 
-	if (!frame_home(l, o, &symbol, &is_generic) || (space == PTX_SPACE_GENERIC) != is_generic ||
-	    (!is_generic && space_number(l, space) != AS_PRIVATE))
+	if (!variable_home(l, o, &symbol, &is_generic) || (space == PTX_SPACE_GENERIC) != is_generic)
 		return false;
-	struct ir at = frame_offset(l, o, symbol, is_generic);
-	unsigned bytes = frame_element_bytes(l, symbol);
+	struct ir base = variable_pointer(l, symbol, as);
+	if (!is_generic && space_number(l, space) != *as)
+		return false;
+	struct ir at = variable_offset(l, o, symbol, is_generic);
+	unsigned bytes = variable_element_bytes(l, symbol);
 	if (bytes > 1)
 		at = ir_op(l, "lshr i32 %s, %d", at.s, __builtin_ctz(bytes));
-	*p = ir_op(l, "getelementptr i%u, ptr addrspace(5) %%sym%u, i32 %s", 8 * bytes, symbol, at.s);
+	*p = ir_op(l, "getelementptr i%u, ptr addrspace(%u) %s, i32 %s", 8 * bytes, *as, base.s, at.s);
 	if (o->imm)
-		*p = ir_op(l, "getelementptr i8, ptr addrspace(5) %s, i32 %d", p->s, (int)o->imm);
+		*p = ir_op(l, "getelementptr i8, ptr addrspace(%u) %s, i32 %d", *as, p->s, (int)o->imm);
 	return true;
 }
 
@@ -200,10 +234,9 @@ struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_sp
 		p = symbol_pointer(l, o->index, (int64_t)moved.imm, as);
 	} else if (o->kind == PTX_OPND_PARAM) {
 		p = param_pointer(l, &moved, as);
-	} else if (frame_pointer(l, &moved, space, &p)) {
-		*as = AS_PRIVATE;
-	} else {
+	} else if (!home_pointer(l, &moved, space, &p, as)) {
 		*as = space_number(l, space);
+		share_address(l, *as);
 		unsigned bits = is_narrow(*as) ? 32 : 64;
 		p = o->kind == PTX_OPND_VALUE ? read_value(l, o, bits) : ir_int(o->imm, bits);
 		p = ir_op(l, "inttoptr i%u %s to ptr addrspace(%u)", bits, p.s, *as);

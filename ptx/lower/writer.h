@@ -53,10 +53,12 @@ struct lower {
 	uint32_t counted;          /* bits of the barriers whose arrivals are counted in LDS; see barrier.c */
 	const struct lower_options *options;
 	uint8_t *contractible; /* by instruction of f: it may be fused with another; NULL: none may */
+	uint8_t *params_read;  /* a bit for each of the kernel's, memory.c */
 	uint8_t *home_widths;  /* of f's variables, likewise */
-	uint32_t *homes;       /* of f's values, frame_address.c; NULL: none has one */
+	uint32_t *homes;       /* of f's values, variable_address.c; NULL: none has one */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
+	bool shares_address;  /* operand.c: of static shared memory */
 	bool has_stack_piece; /* f: stack.c */
 	bool refused;
 };
@@ -85,6 +87,8 @@ void write_typed(struct lower *l, const struct ptx_operand *o, struct ir v, enum
 /* "ptr addrspace(1) %t5" of an address operand plus `more` bytes; *as = the address space. */
 struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, int64_t more,
 		       unsigned *as);
+/* A variable's pointer and so many bytes, without the type. */
+struct ir symbol_pointer(struct lower *l, uint32_t symbol, int64_t offset, unsigned *as);
 struct ir read_sreg(struct lower *l, enum ptx_sreg r, unsigned bits); /* special_register.c */
 struct ir wave_lane(struct lower *l);                                 /* 0 up to the wave's size */
 struct ir warp_lane(struct lower *l);
