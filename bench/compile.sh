@@ -35,8 +35,8 @@ row()
 		printf '%-22s ptxas does not take it\n' "$1"
 		return
 	}
-	echo "$1 $ours $theirs" | awk '{
-		printf "%-22s %8.1f %8.1f   %8.1f %8.1f   %5.2f\n", $1, $2, $3, $4, $5, $3 / $5
+	echo "$ours $theirs" | awk -v name="$1" '{
+		printf "%-22s %8.1f %8.1f   %8.1f %8.1f   %5.2f\n", name, $1, $2, $3, $4, $2 / $4
 	}'
 	echo "$ours $theirs" | awk '{ print $2 / $4 }' >>"$work/ratios"
 }

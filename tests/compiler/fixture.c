@@ -36,10 +36,19 @@ void fixture_open(struct fixture *f, const struct service_config *config)
 	snprintf(f->folder, sizeof(f->folder), "/tmp/cutrace-cache-XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	c.cache = f->folder;
+	snprintf(f->compiler, sizeof(f->compiler), "%s/cutrace-compile", f->folder);
+	fixture_use_compiler(f, c.compiler);
+	c.compiler = f->compiler;
 	f->module = (struct service_module){
 		.text = fixture_ptx, .name = "fixture.ptx", .bytes = strlen(fixture_ptx)};
 	service_hash(f->module.text, f->module.bytes, f->module.hash);
 	assert_int_equal(service_open(&f->service, &c, NULL), 0);
+}
+
+void fixture_use_compiler(struct fixture *f, const char *path)
+{
+	unlink(f->compiler);
+	assert_int_equal(symlink(path ? path : getenv("CUTRACE_COMPILER"), f->compiler), 0);
 }
 
 void fixture_close(struct fixture *f)
@@ -74,25 +83,23 @@ int fixture_compile(struct fixture *f, const char *kernel, const char *target, b
 	return rc;
 }
 
-/* Workers are nobody's children: they are told by their environment, which CUTRACE_TEST_WORKER=pid-N marks. */
-unsigned fixture_workers(int *pids, unsigned max)
+/* They are nobody's children: told by what they were started as. */
+unsigned fixture_workers(const struct fixture *f, int *pids, unsigned max)
 {
-	char path[300], text[65536], want[64];
+	char path[300], text[4096];
 	DIR *dir = opendir("/proc");
 	struct dirent *e;
 	unsigned n = 0;
 
 	assert_non_null(dir);
-	snprintf(want, sizeof(want), "CUTRACE_TEST_WORKER=pid-%d", (int)getpid());
 	while ((e = readdir(dir))) {
-		snprintf(path, sizeof(path), "/proc/%.20s/environ", e->d_name);
+		snprintf(path, sizeof(path), "/proc/%.20s/cmdline", e->d_name);
 		FILE *in = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? fopen(path, "rb") : NULL;
 		if (!in)
 			continue;
-		size_t bytes = fread(text, 1, sizeof(text) - 1, in);
+		text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
 		fclose(in);
-		text[bytes] = '\0';
-		if (atoi(e->d_name) != getpid() && memmem(text, bytes, want, strlen(want) + 1) && n < max)
+		if (!strcmp(text, f->compiler) && n < max)
 			pids[n++] = atoi(e->d_name);
 	}
 	closedir(dir);

@@ -18,6 +18,16 @@
 
 #include "zluda_core/compiler/cache.h"
 
+/* Idle ones of a compiler that isn't there any more. */
+static void kill_all(struct fixture *f, int pids[4])
+{
+	for (unsigned n = fixture_workers(f, pids, 4); n; n = fixture_workers(f, pids, 4)) {
+		for (unsigned k = 0; k < n; k++)
+			kill(pids[k], SIGKILL);
+		usleep(1000);
+	}
+}
+
 struct lines {
 	unsigned n;
 	uint64_t end;
@@ -80,6 +90,35 @@ static void gives_what_is_wanted(void **state)
 	fixture_close(&f);
 }
 
+/* Each level is an entry of its own, and code of its own. */
+static void optimises_as_asked(void **state)
+{
+	static const char *const options[] = {"opt=0", "opt=1", "opt=2,contract=all", "opt=3",
+					      "contract=none,opt=3"};
+	uint32_t bytes[5];
+	struct fixture f;
+
+	(void)state;
+	fixture_open(&f, NULL);
+	for (unsigned k = 0; k < 5; k++) {
+		struct service_request r = {
+			.module = &f.module, .kernel = "scale", .target = "gfx1100", .options = options[k]};
+		struct service_answer a;
+		struct contract c;
+		struct diag d = DIAG_INIT;
+
+		if (service_compile(f.service, &r, &a, &d))
+			fail_msg("%s: %s", options[k], d.what);
+		assert_false(a.cached);
+		assert_int_equal(contract_read(a.code_object, a.bytes, &c, NULL), 0);
+		bytes[k] = c.code_bytes;
+		service_answer_free(&a);
+	}
+	assert_true(bytes[0] > bytes[1]);
+	assert_int_equal(bytes[3], bytes[4]);
+	fixture_close(&f);
+}
+
 static void says_what_is_wrong(void **state)
 {
 	struct fixture f;
@@ -129,40 +168,145 @@ static void a_broken_module_is_refused(void **state)
 
 /* ---- workers that end --------------------------------------------------------------------------------- */
 
-static void ends_with(const char *how, const struct service_config *config, const char *words)
+/* What bad_worker.c does, and what is said of it. */
+static void bad_workers_cost_their_kernel(void **state)
 {
-	struct service_answer a;
-	struct diag d = DIAG_INIT;
-	struct fixture f;
+	static const struct {
+		const char *name, *words;
+	} workers[] = {
+		{"ends", "ended"},
+		{"killed", "killed"},
+		{"hangs", "longer than"},
+		{"noise", "can't be talked to"},
+		{"endless", "can't be talked to"},
+		{"cut", "ended"},
+		{"another", "can't be talked to"},
+		{"asks", "can't be talked to"},
+		{"fatal", "LLVM doesn't like this"},
+		{"short", "damaged"},
+		{"empty", "no ELF file"},
+		{"foreign", "not of this kernel"},
+		{"refuses", "this is why"},
+	};
+	char path[200];
 
-	setenv("CUTRACE_TEST_WORKER", how, 1);
-	fixture_open(&f, config);
-	struct service_request r = {.module = &f.module, .kernel = "scale", .target = "gfx1100"};
-	assert_int_not_equal(service_compile(f.service, &r, &a, &d), 0);
-	if (!strstr(d.what, words))
-		fail_msg("%s", d.what);
-	/* The next request gets a new worker. */
-	unsetenv("CUTRACE_TEST_WORKER");
+	(void)state;
+	for (size_t k = 0; k < sizeof(workers) / sizeof(workers[0]); k++) {
+		struct service_answer a;
+		struct diag d = DIAG_INIT;
+		struct fixture f;
+		int pids[4];
+
+		snprintf(path, sizeof(path), "%s_%s", BAD_WORKER, workers[k].name);
+		fixture_open(&f, &(struct service_config){.compiler = path, .timeout_ms = 1500});
+		struct service_request r = {.module = &f.module, .kernel = "scale", .target = "gfx1100"};
+		assert_int_not_equal(service_compile(f.service, &r, &a, &d), 0);
+		if (!strstr(d.what, workers[k].words))
+			fail_msg("%s: %s", workers[k].name, d.what);
+		assert_null(a.code_object);
+		/* Whatever came was not kept, and the next request gets a new worker. */
+		fixture_use_compiler(&f, NULL);
+		kill_all(&f, pids);
+		assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
+		fixture_close(&f);
+	}
+}
+
+static uint64_t ticks_of(int pid)
+{
+	char path[64], text[1024], *at;
+	unsigned long long user = 0, system = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	in = fopen(path, "r");
+	if (!in)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+	fclose(in);
+	at = strrchr(text, ')');
+	if (at)
+		sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
+	return user + system;
+}
+
+/* A kernel that takes LLVM seconds. */
+static char *slow_module(void)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	fputs(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry slow(.param .u64 p)\n{\n"
+	      ".reg .f64 %f<9>; .reg .b64 %d<3>; .reg .pred %p<2>;\nld.param.u64 %d1, [p];\n",
+	      out);
+	for (unsigned k = 0; k < 4000; k++)
+		fprintf(out,
+			"ld.global.f64 %%f1, [%%d1+%u]; setp.gt.f64 %%p1, %%f1, 0d0000000000000000;\n"
+			"@%%p1 bra L%u;\ndiv.rn.f64 %%f2, %%f1, %%f2; st.global.f64 [%%d1+%u], %%f2;\nL%u:\n",
+			8 * k, k, 8 * k + 8, k);
+	fputs("ret;\n}\n", out);
+	fclose(out);
+	return text;
+}
+
+struct slow_call {
+	struct fixture *f;
+	int rc;
+	struct diag d;
+};
+
+static void *compile_slowly(void *ctx)
+{
+	struct slow_call *c = ctx;
+	struct service_request r = {.module = &c->f->module, .kernel = "slow", .target = "gfx90a"};
+	struct service_answer a;
+
+	c->rc = service_compile(c->f->service, &r, &a, &c->d);
+	service_answer_free(&a);
+	return NULL;
+}
+
+/* The real worker, in the midst of LLVM. */
+static void a_worker_is_struck(int signal, const char *words)
+{
+	char *text = slow_module();
+	struct slow_call call = {0};
+	struct fixture f;
+	pthread_t thread;
+	int pids[2];
+
+	fixture_open(&f, NULL);
+	f.module.text = text;
+	f.module.bytes = strlen(text);
+	service_hash(text, f.module.bytes, f.module.hash);
+	call.f = &f;
+	assert_int_equal(pthread_create(&thread, NULL, compile_slowly, &call), 0);
+	while (!fixture_workers(&f, pids, 2) || ticks_of(pids[0]) < 30)
+		usleep(1000);
+	kill(pids[0], signal);
+	pthread_join(thread, NULL);
+	assert_int_not_equal(call.rc, 0);
+	if (!strstr(call.d.what, words))
+		fail_msg("%s", call.d.what);
+	f.module.text = fixture_ptx;
+	f.module.bytes = strlen(fixture_ptx);
+	service_hash(fixture_ptx, f.module.bytes, f.module.hash);
 	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
 	fixture_close(&f);
+	free(text);
 }
 
 static void a_killed_worker_costs_its_kernel(void **state)
 {
 	(void)state;
-	ends_with("kill", NULL, "killed");
+	a_worker_is_struck(SIGKILL, "killed");
 }
 
 static void a_crashed_worker_says_so(void **state)
 {
 	(void)state;
-	ends_with("crash", NULL, "segmentation fault");
-}
-
-static void a_hanging_worker_is_ended(void **state)
-{
-	(void)state;
-	ends_with("hang", &(struct service_config){.timeout_ms = 3000}, "longer than 3000 ms");
+	a_worker_is_struck(SIGSEGV, "segmentation fault");
 }
 
 static void a_missing_compiler_is_named(void **state)
@@ -172,10 +316,10 @@ static void a_missing_compiler_is_named(void **state)
 	struct fixture f;
 
 	(void)state;
-	fixture_open(&f, &(struct service_config){.compiler = "/nonexistent/cutrace-compile"});
+	fixture_open(&f, &(struct service_config){.compiler = "/nonexistent"});
 	struct service_request r = {.module = &f.module, .kernel = "scale", .target = "gfx1100"};
 	assert_int_not_equal(service_compile(f.service, &r, &a, &d), 0);
-	assert_non_null(strstr(d.where, "/nonexistent/cutrace-compile"));
+	assert_string_equal(d.where, f.compiler);
 	fixture_close(&f);
 }
 
@@ -232,21 +376,20 @@ static void foreign_entries_are_compiled_anew(void **state)
 static void what_is_cached_starts_nothing(void **state)
 {
 	struct fixture f;
-	char mark[64];
 	int pids[4];
 	bool cached;
 
 	(void)state;
-	snprintf(mark, sizeof(mark), "pid-%d", (int)getpid());
 	fixture_open(&f, NULL);
 	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
 	service_close(f.service);
-	setenv("CUTRACE_TEST_WORKER", mark, 1);
-	assert_int_equal(service_open(&f.service, &(struct service_config){.cache = f.folder}, NULL), 0);
+	while (fixture_workers(&f, pids, 4))
+		usleep(1000);
+	const struct service_config again = {.cache = f.folder, .compiler = f.compiler};
+	assert_int_equal(service_open(&f.service, &again, NULL), 0);
 	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
 	assert_true(cached);
-	assert_int_equal(fixture_workers(pids, 4), 0);
-	unsetenv("CUTRACE_TEST_WORKER");
+	assert_int_equal(fixture_workers(&f, pids, 4), 0);
 	fixture_close(&f);
 }
 
@@ -255,28 +398,24 @@ static void what_is_cached_starts_nothing(void **state)
 static void workers_are_no_children(void **state)
 {
 	struct fixture f;
-	char mark[64];
 	int pids[16];
 
 	(void)state;
-	snprintf(mark, sizeof(mark), "pid-%d", (int)getpid());
-	setenv("CUTRACE_TEST_WORKER", mark, 1);
 	fixture_open(&f, NULL);
 	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", NULL), 0);
-	assert_int_equal(fixture_workers(pids, 16), 1);
+	assert_int_equal(fixture_workers(&f, pids, 16), 1);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 	/* Killed while it is idle: nobody notices. */
 	kill(pids[0], SIGKILL);
-	while (fixture_workers(pids, 16))
+	while (fixture_workers(&f, pids, 16))
 		usleep(1000);
 	assert_int_equal(fixture_compile(&f, "add3", "gfx1100", NULL), 0);
-	assert_int_equal(fixture_workers(pids, 16), 1);
+	assert_int_equal(fixture_workers(&f, pids, 16), 1);
 	service_close(f.service);
 	f.service = NULL;
-	while (fixture_workers(pids, 16))
+	while (fixture_workers(&f, pids, 16))
 		usleep(1000);
-	unsetenv("CUTRACE_TEST_WORKER");
 	fixture_close(&f);
 }
 
@@ -284,13 +423,9 @@ static void workers_are_no_children(void **state)
 static void workers_end_with_the_program(void **state)
 {
 	struct fixture f;
-	int pids[16], out[2], status;
-	char mark[64];
+	int pids[16], status;
 
 	(void)state;
-	assert_int_equal(pipe(out), 0);
-	snprintf(mark, sizeof(mark), "pid-%d", (int)getpid());
-	setenv("CUTRACE_TEST_WORKER", mark, 1);
 	fixture_open(&f, NULL);
 	pid_t program = fork();
 	if (!program) {
@@ -303,10 +438,9 @@ static void workers_end_with_the_program(void **state)
 	}
 	assert_int_equal(waitpid(program, &status, 0), program);
 	assert_int_equal(status, 0);
-	unsetenv("CUTRACE_TEST_WORKER");
-	for (unsigned k = 0; fixture_workers(pids, 16) && k < 4000; k++)
+	for (unsigned k = 0; fixture_workers(&f, pids, 16) && k < 4000; k++)
 		usleep(1000);
-	assert_int_equal(fixture_workers(pids, 16), 0);
+	assert_int_equal(fixture_workers(&f, pids, 16), 0);
 	fixture_close(&f);
 }
 
@@ -439,11 +573,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compiles_and_says_how_to_launch),
 		cmocka_unit_test(gives_what_is_wanted),
+		cmocka_unit_test(optimises_as_asked),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(a_broken_module_is_refused),
+		cmocka_unit_test(bad_workers_cost_their_kernel),
 		cmocka_unit_test(a_killed_worker_costs_its_kernel),
 		cmocka_unit_test(a_crashed_worker_says_so),
-		cmocka_unit_test(a_hanging_worker_is_ended),
 		cmocka_unit_test(a_missing_compiler_is_named),
 		cmocka_unit_test(foreign_entries_are_compiled_anew),
 		cmocka_unit_test(what_is_cached_starts_nothing),

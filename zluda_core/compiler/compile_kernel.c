@@ -7,10 +7,11 @@
 #include "zluda_core/compiler/contract.h"
 #include "zluda_core/compiler/service.h"
 
-/* What lower_options_read understands; the rest would be ignored in silence. */
+/* Others would be ignored in silence. contract is lower_options_read's. */
 static bool is_option(const char *text, size_t n)
 {
-	static const char *const options[] = {"contract=all", "contract=none"};
+	static const char *const options[] = {"contract=all", "contract=none", "opt=0",
+					      "opt=1",        "opt=2",         "opt=3"};
 
 	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
 		if (strlen(options[k]) == n && !memcmp(text, options[k], n))
@@ -25,10 +26,17 @@ static int check_options(const char *options, struct diag *d)
 		if (is_option(options, n))
 			continue;
 		diag_set(d, CUTRACE_EINVAL, "compiler", "there is no option '%.*s'", (int)n, options);
-		diag_hint(d, "there are contract=all and contract=none");
+		diag_hint(d, "there are opt=0 to opt=3, contract=all and contract=none");
 		return CUTRACE_EINVAL;
 	}
 	return 0;
+}
+
+static unsigned level_of(const char *options)
+{
+	const char *opt = strstr(options, "opt=");
+
+	return opt ? (unsigned)(opt[4] - '0') : 3;
 }
 
 static int find(const struct compile_job *job, struct ptx_func **f, const struct lower_target **target,
@@ -129,7 +137,8 @@ int compile_kernel(const struct compile_job *job, struct compile_result *out, st
 	if (!rc)
 		rc = lower_kernel_as(job->module, f, target, &options, &out->lowered, d);
 	if (!rc)
-		rc = compiler_run(&out->lowered, job->kernel, target, wanted, &out->compiled, d);
+		rc = compiler_run_at(&out->lowered, job->kernel, target, level_of(job->options), wanted,
+				     &out->compiled, d);
 	if (!rc)
 		rc = compiler_link_object(out->compiled.object, out->compiled.object_bytes, &out->code_object,
 					  &out->bytes, d);

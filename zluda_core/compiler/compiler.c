@@ -26,6 +26,7 @@ struct job {
 	LLVMTargetMachineRef machine;
 	bool failed; /* LLVM reported an error; *d has it */
 	bool huge;   /* see huge_block.h */
+	unsigned level;
 };
 
 void compiler_init(void)
@@ -70,36 +71,38 @@ static int read_module(struct job *j, const struct lowered *l)
 	return 0;
 }
 
-/* Making one, and its tables of registers, takes milliseconds: they are kept, one a target. */
-static LLVMTargetMachineRef *kept_machine(const struct lower_target *target)
+/* Making one, and its tables of registers, takes milliseconds: they are kept, one a target and level. */
+static LLVMTargetMachineRef *kept_machine(const struct lower_target *target, unsigned level)
 {
 	static struct {
 		const struct lower_target *target;
+		unsigned level;
 		LLVMTargetMachineRef machine;
 	} kept[MAX_MACHINES];
 	unsigned k = 0;
 
-	while (k < MAX_MACHINES - 1 && kept[k].target && kept[k].target != target)
+	while (k < MAX_MACHINES - 1 && kept[k].target && (kept[k].target != target || kept[k].level != level))
 		k++;
-	if (kept[k].target != target) {
+	if (kept[k].target != target || kept[k].level != level) {
 		if (kept[k].machine)
 			LLVMDisposeTargetMachine(kept[k].machine);
 		kept[k].machine = NULL;
 	}
 	kept[k].target = target;
+	kept[k].level = level;
 	return &kept[k].machine;
 }
 
 static int open_machine(struct job *j, const struct lower_target *target)
 {
-	LLVMTargetMachineRef *machine = kept_machine(target);
+	LLVMTargetMachineRef *machine = kept_machine(target, j->level);
 	char *message = NULL;
 	LLVMTargetRef t;
 
 	if (!*machine && LLVMGetTargetFromTriple(triple, &t, &message))
 		return llvm_error(j, CUTRACE_ENOTSUP, "", message);
 	if (!*machine)
-		*machine = LLVMCreateTargetMachine(t, triple, target->name, "", LLVMCodeGenLevelAggressive,
+		*machine = LLVMCreateTargetMachine(t, triple, target->name, "", (LLVMCodeGenOptLevel)j->level,
 						   LLVMRelocPIC, LLVMCodeModelDefault);
 	j->machine = *machine;
 	return j->machine ? 0
@@ -109,7 +112,10 @@ static int open_machine(struct job *j, const struct lower_target *target)
 static int optimize(struct job *j)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-	LLVMErrorRef error = LLVMRunPasses(j->module, "default<O3>", j->machine, options);
+	char passes[16];
+
+	snprintf(passes, sizeof(passes), "default<O%u>", j->level);
+	LLVMErrorRef error = LLVMRunPasses(j->module, passes, j->machine, options);
 
 	LLVMDisposePassBuilderOptions(options);
 	if (!error)
@@ -219,10 +225,10 @@ static void close_job(struct job *j)
 		LLVMContextDispose(j->context);
 }
 
-int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,
-		 unsigned wanted, struct compiled *out, struct diag *d)
+int compiler_run_at(const struct lowered *l, const char *name, const struct lower_target *target,
+		    unsigned level, unsigned wanted, struct compiled *out, struct diag *d)
 {
-	struct job j = {.name = name, .d = d};
+	struct job j = {.name = name, .d = d, .level = level};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -231,6 +237,12 @@ int compiler_run(const struct lowered *l, const char *name, const struct lower_t
 	if (rc)
 		compiled_free(out);
 	return rc;
+}
+
+int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,
+		 unsigned wanted, struct compiled *out, struct diag *d)
+{
+	return compiler_run_at(l, name, target, 3, wanted, out, d);
 }
 
 int compiler_verify(const struct lowered *l, const char *name, struct diag *d)

@@ -31,6 +31,9 @@ void compiler_init(void);
 /* 0, or CUTRACE_E* with LLVM's own words in *d. `name` is for messages. */
 int compiler_run(const struct lowered *l, const char *name, const struct lower_target *target,
 		 unsigned wanted, struct compiled *out, struct diag *d);
+/* The same with -O0 to -O3; compiler_run takes -O3. */
+int compiler_run_at(const struct lowered *l, const char *name, const struct lower_target *target,
+		    unsigned level, unsigned wanted, struct compiled *out, struct diag *d);
 /* Only reads and verifies the IR; for tests. */
 int compiler_verify(const struct lowered *l, const char *name, struct diag *d);
 void compiled_free(struct compiled *c);

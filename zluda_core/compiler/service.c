@@ -158,17 +158,18 @@ struct exchange {
 	enum wire_kind expected;
 	struct wire_message answer;
 	int64_t deadline_ms;
-	bool accepted;
+	bool accepted, text_sent;
 };
 
 static int send_text(struct exchange *x, int fd)
 {
 	struct wire_message text;
 
-	if (!x->module) {
+	if (!x->module || x->text_sent) {
 		errno = EPROTO;
 		return CUTRACE_EIO;
 	}
+	x->text_sent = true;
 	wire_begin(&text, WIRE_TEXT);
 	wire_put_bytes(&text, x->module->text, x->module->bytes);
 	int rc = wire_send(fd, &text, x->deadline_ms);
@@ -231,7 +232,7 @@ static int attempt(struct exchange *x, bool *again, struct diag *d)
 	*again = false;
 	if (rc)
 		return rc;
-	x->accepted = false;
+	x->accepted = x->text_sent = false;
 	rc = converse(x, x->s->pool.workers[index].fd);
 	int error = errno;
 	workers_return(&x->s->pool, index, rc || x->answer.kind == WIRE_FATAL);

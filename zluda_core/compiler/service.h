@@ -58,8 +58,8 @@ enum service_want {                        /* what else is wanted; then the cach
 struct service_request {
 	const struct service_module *module;
 	const char *kernel, *target; /* "gfx1100" */
-	const char *options;         /* "", or "key=value,...", part of the cache's key: "contract=all" */
-	unsigned want;               /* enum service_want */
+	const char *options; /* "", or "key=value,...", part of the cache's key: "opt=2,contract=all" */
+	unsigned want;       /* enum service_want */
 };
 
 struct service_answer {

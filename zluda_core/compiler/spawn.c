@@ -37,11 +37,10 @@ static void choose_environment(char **env)
 					    "XDG_CACHE_HOME=",
 					    "LD_LIBRARY_PATH=",
 					    "CUTRACE_CACHE=",
+					    "CUTRACE_CACHE_SIZE=",
 					    "ASAN_OPTIONS=",
 					    "UBSAN_OPTIONS=",
-					    "TSAN_OPTIONS=",
-					    "CUTRACE_CACHE_SIZE=",
-					    "CUTRACE_TEST_WORKER="};
+					    "TSAN_OPTIONS="};
 	unsigned n = 0;
 
 	for (char **e = environ; e && *e && n < MAX_ENV; e++)

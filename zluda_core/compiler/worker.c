@@ -362,22 +362,6 @@ static void serve(struct wire_message *request)
 	wire_free(&answer);
 }
 
-/* What a test asks for by CUTRACE_TEST_WORKER: the worker's end at its first request. */
-static void misbehave(void)
-{
-	const char *how = getenv("CUTRACE_TEST_WORKER");
-
-	if (!how)
-		return;
-	if (!strcmp(how, "kill"))
-		raise(SIGKILL);
-	if (!strcmp(how, "crash"))
-		raise(SIGSEGV);
-	if (!strcmp(how, "hang"))
-		for (;;)
-			pause();
-}
-
 static void *serve_all(void *arg)
 {
 	static char crash_stack[64 << 10];
@@ -395,7 +379,6 @@ static void *serve_all(void *arg)
 			continue;
 		if (n <= 0 || wire_receive(WIRE_FD, &request, 0))
 			_exit(0);
-		misbehave();
 		serve(&request);
 		wire_free(&request);
 	}
