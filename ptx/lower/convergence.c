@@ -403,21 +403,29 @@ static bool loop_spins(const struct flow *fl, uint32_t loop)
 	return false;
 }
 
+/* The branch at the end of block d decides whether lanes come to it again, and on the way they do something. */
+static bool turn_acts(struct flow *fl, uint32_t d)
+{
+	const struct ptx_block *b = &fl->f->blocks[d];
+
+	memset(fl->other, NOTHING, fl->f->nblocks);
+	fl->other[d] = FOUND;
+	for (uint32_t s = 0; s < b->nsuccs; s++)
+		if (leads_to(fl, fl->other, b->succs[s], b->ipdom) &&
+		    leads_to(fl, fl->event, b->succs[s], b->ipdom))
+			return true;
+	return false;
+}
+
 /* Code generators may move what some lanes do last in a loop behind it, where it waits for the lanes that stay. */
 static bool loop_acts(struct flow *fl)
 {
 	struct goal g = {OTHER_EFFECT, NULL};
 
 	find_events(fl, &g, fl->event);
-	for (uint32_t d = 0; d < fl->f->nblocks; d++) {
-		const struct ptx_block *b = &fl->f->blocks[d];
-		if (fl->u.divergent[d] <= wave_level(fl) || !loop_spins(fl, fl->loop[d]))
-			continue;
-		for (uint32_t s = 0; s < b->nsuccs; s++)
-			if (fl->loop[b->succs[s]] == fl->loop[d] &&
-			    leads_to(fl, fl->event, b->succs[s], b->ipdom))
-				return true;
-	}
+	for (uint32_t d = 0; d < fl->f->nblocks; d++)
+		if (fl->u.divergent[d] > wave_level(fl) && loop_spins(fl, fl->loop[d]) && turn_acts(fl, d))
+			return true;
 	return false;
 }
 

@@ -41,6 +41,25 @@ static unsigned axes_of(const struct ptx_func *f, const struct ptx_operand *o, u
 	return a && b && ptx_type_bits(i->type) >= 32 ? a | b : 0;
 }
 
+/* The same, of a sum's sign changed. */
+static unsigned negated_axes(const struct ptx_func *f, const struct ptx_operand *o)
+{
+	const struct ptx_inst *i = o->kind == PTX_OPND_VALUE ? definition(f, o->index) : NULL;
+
+	return i && i->op == PTX_OP_NEG && ptx_type_bits(i->type) >= 32 ? axes_of(f, &i->src[0], MOST_DEPTH)
+									: 0;
+}
+
+/* Axes that are all 0 where the two operands are equal. */
+static unsigned axes_compared(const struct ptx_func *f, const struct ptx_inst *i)
+{
+	unsigned a = axes_of(f, &i->src[0], MOST_DEPTH), b = negated_axes(f, &i->src[1]);
+
+	if (i->src[1].kind == PTX_OPND_IMM && !i->src[1].imm)
+		return a;
+	return a && b ? a | b : 0;
+}
+
 /* The side of the branch that thread 0 of the block takes alone: successor 0 or 1; -1: there is none. */
 static int side_of_one(const struct ptx_func *f, uint32_t b)
 {
@@ -50,9 +69,8 @@ static int side_of_one(const struct ptx_func *f, uint32_t b)
 	for (unsigned axis = 0; axis < 3; axis++)
 		if (f->reqntid[0] && f->reqntid[axis] <= 1)
 			all &= ~(X << axis);
-	if (!i || i->op != PTX_OP_SETP || i->boolop || i->ndst != 1 || i->src[1].kind != PTX_OPND_IMM ||
-	    i->src[1].imm || (i->cmp != PTX_EQ && i->cmp != PTX_NE) ||
-	    (axes_of(f, &i->src[0], MOST_DEPTH) & all) != all)
+	if (!i || i->op != PTX_OP_SETP || i->boolop || i->ndst != 1 || ptx_type_is_float(i->type) ||
+	    (i->cmp != PTX_EQ && i->cmp != PTX_NE) || !all || (axes_compared(f, i) & all) != all)
 		return -1;
 	return (i->cmp == PTX_EQ) == !branch->guard_negate ? 0 : 1;
 }
