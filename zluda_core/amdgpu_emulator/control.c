@@ -163,7 +163,16 @@ static void exec_barrier_wait(struct wave *w, const struct insn *in)
 
 /* ---- hardware registers */
 
-enum { HWREG_MODE = 1, HWREG_FLAT_SCR_LO = 20, HWREG_FLAT_SCR_HI = 21, HWREG_CYCLES = 29 };
+enum {
+	HWREG_MODE = 1,
+	HWREG_HW_ID = 4,
+	HWREG_FLAT_SCR_LO = 20,
+	HWREG_FLAT_SCR_HI = 21,
+	HWREG_HW_ID1 = 23,
+	HWREG_HW_ID2 = 24,
+	HWREG_CYCLES = 29,
+	HWREG_CYCLES_HI = 30
+};
 
 void wave_set_mode(struct wave *w, uint32_t mode)
 {
@@ -198,6 +207,10 @@ static void exec_getreg(struct wave *w, const struct insn *in)
 	case HWREG_FLAT_SCR_LO: v = w->gfx == 9 ? 0 : (uint32_t)SCRATCH_BACKING; break; /* gfx942: XCC_ID */
 	case HWREG_FLAT_SCR_HI: v = (uint32_t)(SCRATCH_BACKING >> 32); break;
 	case HWREG_CYCLES: v = (uint32_t)w->executed; break;
+	case HWREG_CYCLES_HI: v = (uint32_t)(w->executed >> 32); break;
+	case HWREG_HW_ID: /* where in the GPU a wave runs: nowhere */
+	case HWREG_HW_ID1:
+	case HWREG_HW_ID2: break;
 	default:
 		wave_fault(w, AMDGPU_FAULT_INSTRUCTION, 0, 0, "hardware register %u is not supported",
 			   field & 63);

@@ -254,6 +254,7 @@ struct machine {
 	const struct unit *u;
 	struct cursor *c;
 	struct row now, last;
+	struct row known; /* the last row of the sequence that has a line */
 	bool memory;
 };
 
@@ -264,12 +265,18 @@ static void write_row(struct machine *m)
 	m->memory &= add_range(m->t, m->u, &m->last, m->now.address);
 	m->last = m->now;
 	m->last.valid = true;
+	/* Line 0: code of the compiler's own, a branch or a copy. It is near what came before. */
+	if (m->now.line)
+		m->known = m->now;
+	m->last.line = m->known.line;
+	m->last.file = m->known.file;
 }
 
 static void begin_sequence(struct machine *m)
 {
 	m->now = (struct row){.file = 1, .line = 1};
 	m->last.valid = false;
+	m->known.line = 0;
 }
 
 static void extended(struct machine *m)
@@ -328,7 +335,7 @@ static void special(struct machine *m, unsigned op)
 
 static bool run_program(struct line_table *t, struct unit *u)
 {
-	struct machine m = {t, u, &u->program, {0}, {0}, true};
+	struct machine m = {.t = t, .u = u, .c = &u->program, .memory = true};
 
 	begin_sequence(&m);
 	while (m.c->p < m.c->end && !m.c->bad && m.memory) {

@@ -121,6 +121,10 @@ static bool parse_hwreg(struct operand *o, const char *s)
 		{"HW_REG_WAVE_SCRATCH_BASE_HI", 21},
 		{"HW_REG_SHADER_CYCLES", 29},
 		{"HW_REG_SHADER_CYCLES_LO", 29},
+		{"HW_REG_SHADER_CYCLES_HI", 30},
+		{"HW_REG_HW_ID", 4},
+		{"HW_REG_HW_ID1", 23},
+		{"HW_REG_HW_ID2", 24},
 	};
 	char name[40];
 	unsigned offset = 0, size = 32, id = 63;
@@ -133,6 +137,8 @@ static bool parse_hwreg(struct operand *o, const char *s)
 			id = names[i].id;
 	if (isdigit((unsigned char)*name))
 		id = (unsigned)strtoul(name, NULL, 0) & 63;
+	if (id == 63)
+		return false;
 	o->kind = OPD_IMM;
 	o->words = 1;
 	o->imm = id | offset << 6 | (size - 1) << 11;
