@@ -31,7 +31,10 @@ static void options(void **state)
 		{"gfx803", false},
 		{"workers=0", false},
 		{"workers=many", false},
+		{"contract=all,opt=1,ahead=1", true},
 		{"opt=4", false},
+		{"contract=some", false},
+		{"ahead=2", false},
 		{"speed=11", false},
 		{"heap_bytes=-", false},
 	};

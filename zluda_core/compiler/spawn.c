@@ -96,7 +96,7 @@ static int start_worker(void *ctx)
 		s->error = describe_signals(&attr);
 	if (!s->error)
 		s->error = posix_spawn(&pid, s->compiler, &files, &attr, argv, s->env);
-	_exit(0);
+	return 0; /* ends the process, without what exit() does */
 }
 
 /* Without an exit signal a child is one that wait() ignores (wait(2), __WCLONE); exec would give it SIGCHLD again, hence

@@ -5,6 +5,8 @@
  * Options and controls, besides the backend's own:
  *   print_bytes=N, heap_bytes=N   CUDA's limits of printf's buffer and of malloc's heap
  *   opt=0..3                      how hard code is optimised (at open only; default 3)
+ *   contract=all, contract=none   products and sums may be fused where PTX allows it (at open only; default none)
+ *   ahead=1                       all kernels of a module are compiled in the background when it is loaded (at open only)
  */
 #include "zluda_core/device_amd/device_amd.h"
 
@@ -52,6 +54,34 @@ int amd_device_control(struct device *device, const char *key, const char *value
 	return rc == CUTRACE_ENOTSUP ? no_control(dev, key, d) : rc;
 }
 
+static bool is_compile_option(const char *p)
+{
+	return !strncmp(p, "opt=", 4) || !strncmp(p, "contract=", 9);
+}
+
+/* What the compile service is given with every request. */
+static int add_compile_option(struct amd_device *dev, const char *p, struct diag *d)
+{
+	size_t n = strlen(dev->compile_options);
+
+	if (!strncmp(p, "opt=", 4) && (p[4] < '0' || p[4] > '3' || p[5]))
+		return diag_set(d, CUTRACE_EINVAL, "", "%s: expected opt=0 to opt=3", p);
+	if (!strncmp(p, "contract=", 9) && strcmp(p + 9, "all") && strcmp(p + 9, "none"))
+		return diag_set(d, CUTRACE_EINVAL, "", "%s: expected contract=all or contract=none", p);
+	if (n + strlen(p) + 2 > sizeof(dev->compile_options))
+		return diag_set(d, CUTRACE_EINVAL, "", "%s: it was said too often", p);
+	snprintf(dev->compile_options + n, sizeof(dev->compile_options) - n, "%s%s", n ? "," : "", p);
+	return 0;
+}
+
+static int set_ahead(struct amd_device *dev, const char *value, struct diag *d)
+{
+	if (strcmp(value, "0") && strcmp(value, "1"))
+		return diag_set(d, CUTRACE_EINVAL, "", "ahead=%s: expected 0 or 1", value);
+	dev->ahead = *value == '1';
+	return 0;
+}
+
 /* Takes our own words out of the options; the others are the backend's. */
 static int take_options(struct amd_device *dev, char *options, char *rest, struct diag *d)
 {
@@ -59,10 +89,10 @@ static int take_options(struct amd_device *dev, char *options, char *rest, struc
 	int rc = 0;
 
 	for (char *p = strtok_r(options, ",", &save); p && !rc; p = strtok_r(NULL, ",", &save)) {
-		if (!strncmp(p, "opt=", 4)) {
-			if (p[4] < '0' || p[4] > '3' || p[5])
-				return diag_set(d, CUTRACE_EINVAL, "", "%s: expected opt=0 to opt=3", p);
-			memcpy(dev->compile_options, p, 6);
+		if (is_compile_option(p)) {
+			rc = add_compile_option(dev, p, d);
+		} else if (!strncmp(p, "ahead=", 6)) {
+			rc = set_ahead(dev, p + 6, d);
 		} else if (!strncmp(p, "print_bytes=", 12)) {
 			rc = set_bytes(dev, "print_bytes", p + 12, &dev->print_bytes, d);
 		} else if (!strncmp(p, "heap_bytes=", 11)) {

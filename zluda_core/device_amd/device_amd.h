@@ -32,6 +32,7 @@ struct amd_device {
 	struct amd_properties props;
 	uint32_t ordinal;
 	char compile_options[64]; /* of every request */
+	bool ahead;               /* modules are compiled when they are loaded */
 	pthread_mutex_t code_lock, run_lock;
 	struct amd_run_block *idle;       /* blocks that no launch uses */
 	uint64_t print_bytes, heap_bytes; /* the limits that the program set */

@@ -27,6 +27,10 @@ int amd_device_module_load(struct device *device, struct ptx_module *ptx, const 
 		memcpy(m->symbol_addr, env->symbol_addr, n * sizeof(uint64_t));
 	m->text = (struct service_module){.text = ptx->text, .name = ptx->name, .bytes = ptx->text_bytes};
 	service_hash(ptx->text, ptx->text_bytes, m->text.hash);
+	/* What fails ahead is said when its kernel is asked for. */
+	if (m->dev->ahead)
+		service_compile_ahead(m->dev->service, &m->text, m->dev->props.target,
+				      m->dev->compile_options, NULL);
 	service_warm_up(m->dev->service);
 	*out = m;
 	return 0;
