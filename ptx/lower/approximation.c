@@ -7,9 +7,10 @@
 #include "ptx/lower/writer.h"
 
 #define SMALL (BIT(F16) | BIT(BF16))
-#define SINE                                                                     \
-	"$1 = call float @llvm.sin.f32(float $a)\n$2 = fcmp oeq float $a, 0.0\n" \
-	"$r = select i1 $2, float $a, float $1"
+/* Near 0 it is its argument, which v_sin_f32's, in turns, may be too small for. */
+#define SINE                                                                                  \
+	"$1 = call float @llvm.sin.f32(float $a)\n$2 = call float @llvm.fabs.f32(float $a)\n" \
+	"$3 = fcmp olt float $2, 0x3F30000000000000\n$r = select i1 $3, float $a, float $1"
 #define RCP "call float @llvm.amdgcn.rcp.f32(float "
 
 /* Of a subnormal times 2^24, whose root is 2^12 times as large: `back` is 2^-12, or 2^12 of the reciprocal. */
@@ -56,7 +57,6 @@ static const struct rule rules[] = {
 	{PTX_OP_RSQRT, BIT(F32), PTX_F_APPROX, PTX_F_FTZ, "t", 't', SCALED("rsq", "0x40B0000000000000")},
 	{PTX_OP_RSQRT, BIT(F64), PTX_F_APPROX, PTX_F_FTZ, "t", 't',
 	 "$1 = call double @llvm.sqrt.f64(double $a)\n$r = fdiv double 1.0, $1"},
-	/* of -0 it is -0 */
 	{PTX_OP_SIN, BIT(F32), PTX_F_APPROX, 0, "t", 't', SINE},
 	{PTX_OP_COS, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.cos.f32(float $a)"},
 	{PTX_OP_EX2, BIT(F32), PTX_F_APPROX, 0, "t", 't', "$r = call float @llvm.exp2.f32(float $a)"},

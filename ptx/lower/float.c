@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Floating point, PTX ISA 9.7.3, 9.7.4, 9.7.5. LLVM's operations round to nearest even; without fast-math flags, division
- * and square root are rounded correctly by AMD's back end. What PTX writes as two operations stays two, but where it allows
+ * and square root are rounded correctly by AMD's back end, but for some quotients of f64. What PTX writes as two operations stays two, but where it allows
  * fusing and the options ask for it. Other roundings and the fma of bf16 are in the device library.
  */
 #include "ptx/lower/writer.h"
@@ -34,8 +34,12 @@ static const struct rule nearest[] = {
 	{PTX_OP_FMA, FLOATS, 0, PTX_F_RELU | PTX_F_OOB, "ttt", 't',
 	 "$r = call $T @llvm.fma.$t($T $a, $T $b, $T $c)"},
 	{PTX_OP_MAD, F32_64, 0, 0, "ttt", 't', "$r = call $T @llvm.fma.$t($T $a, $T $b, $T $c)"},
-	{PTX_OP_DIV, F32_64, 0, PTX_F_APPROX | PTX_F_FULL, "tt", 't', "$r = fdiv $T $a, $b"},
-	{PTX_OP_RCP, F32_64, 0, PTX_F_APPROX, "t", 't', "$r = fdiv $T 1.0, $a"},
+	{PTX_OP_DIV, BIT(F32), 0, PTX_F_APPROX | PTX_F_FULL, "tt", 't', "$r = fdiv $T $a, $b"},
+	{PTX_OP_RCP, BIT(F32), 0, PTX_F_APPROX, "t", 't', "$r = fdiv $T 1.0, $a"},
+	{PTX_OP_DIV, BIT(F64), 0, PTX_F_APPROX, "tt", 't',
+	 "$r = call double @ct_quotient(double $a, double $b)"},
+	{PTX_OP_RCP, BIT(F64), 0, PTX_F_APPROX, "t", 't',
+	 "$r = call double @ct_quotient(double 1.0, double $a)"},
 	{PTX_OP_SQRT, F32_64, 0, PTX_F_APPROX, "t", 't', "$r = call $T @llvm.sqrt.$t($T $a)"},
 	{PTX_OP_ABS, FLOATS | BFLOATS, 0, 0, "t", 't', "$r = call $T @llvm.fabs.$t($T $a)"},
 	{PTX_OP_NEG, FLOATS | BFLOATS, 0, 0, "t", 't', "$r = fneg $T $a"},

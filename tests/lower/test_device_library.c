@@ -220,6 +220,20 @@ static void arithmetic_of_f64(void **unused)
 		check_operation(op, f64, got_f64);
 }
 
+/* Divisors whose significand is all ones. */
+static void quotients_by_ones(void **unused)
+{
+	(void)unused;
+	for (unsigned n = 0; n < RANDOM; n++) {
+		uint64_t a = operand(f64, next()), b = operand(f64, a) | ((1ull << 52) - 1);
+		double v[3] = {f64_of(a), f64_of(b), 0};
+		double r = ct_quotient(v[0], v[1]);
+		uint64_t want = expected(DIV, f64, v, MPFR_RNDN), have = r != r ? UINT64_MAX : f64_bits(r);
+		if (want != have)
+			fail_msg("%a / %a is %a", v[0], v[1], r);
+	}
+}
+
 static double bf16_value(uint64_t bits)
 {
 	return (double)f32_of((uint32_t)bits << 16);
@@ -586,14 +600,20 @@ static void atomic_sums_of_f32(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arithmetic_of_f32),  cmocka_unit_test(arithmetic_of_f64),
-		cmocka_unit_test(arithmetic_of_bf16), cmocka_unit_test(f64_to_f32),
-		cmocka_unit_test(integers),           cmocka_unit_test(narrow),
-		cmocka_unit_test(special_values),     cmocka_unit_test(widened),
-		cmocka_unit_test(tanh_is_close),      cmocka_unit_test(gross_reciprocals),
-		cmocka_unit_test(nth_set_bit),        cmocka_unit_test(atomics_of_halves),
-		cmocka_unit_test(atomic_sums_of_f32)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(arithmetic_of_f32),
+					   cmocka_unit_test(arithmetic_of_f64),
+					   cmocka_unit_test(quotients_by_ones),
+					   cmocka_unit_test(arithmetic_of_bf16),
+					   cmocka_unit_test(f64_to_f32),
+					   cmocka_unit_test(integers),
+					   cmocka_unit_test(narrow),
+					   cmocka_unit_test(special_values),
+					   cmocka_unit_test(widened),
+					   cmocka_unit_test(tanh_is_close),
+					   cmocka_unit_test(gross_reciprocals),
+					   cmocka_unit_test(nth_set_bit),
+					   cmocka_unit_test(atomics_of_halves),
+					   cmocka_unit_test(atomic_sums_of_f32)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,6 +140,32 @@ static int load(struct machine *m, unsigned n, struct diag *d)
 	return rc ? rc : m->ops->module_load(m->dev, m->module, &env, &m->loaded, d);
 }
 
+/* One thread: a sweep is made parallel by running shards of it. */
+static struct {
+	const struct device_ops *ops;
+	const char *options;
+} chosen = {&device_interp, "workers=1"};
+
+bool machine_choose(const char *name)
+{
+	static const struct device_ops *const devices[] = {
+		&device_interp,
+#ifdef WITH_AMDEMU
+		&device_amdemu,
+#endif
+	};
+	size_t n = strcspn(name, ":");
+
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+		if (strlen(devices[i]->name) != n || memcmp(devices[i]->name, name, n))
+			continue;
+		chosen.ops = devices[i];
+		chosen.options = name[n] ? name + n + 1 : NULL;
+		return true;
+	}
+	return false;
+}
+
 struct machine *machine_open(struct group *groups, unsigned n)
 {
 	struct machine *m = calloc(1, sizeof(*m));
@@ -149,9 +175,8 @@ struct machine *machine_open(struct group *groups, unsigned n)
 	if (!m)
 		return NULL;
 	m->groups = groups;
-	m->ops = &device_interp;
-	/* one thread: a sweep is made parallel by running shards of it */
-	rc = m->ops->open(&m->dev, 0, "workers=1", &host, &d);
+	m->ops = chosen.ops;
+	rc = m->ops->open(&m->dev, 0, chosen.options, &host, &d);
 	rc = rc ? rc : map(m, 0, INPUT_BASE, INPUT_BYTES, &d);
 	rc = rc ? rc : map(m, 1, OUTPUT_BASE, OUTPUT_BYTES, &d);
 	rc = rc ? rc : load(m, n, &d);

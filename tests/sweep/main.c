@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sweep [--all] [--samples N] [--shard I/N] [--forms] [GROUP...]: instructions against MPFR on very many operands.
+ * sweep [--all] [--samples N] [--shard I/N] [--device NAME] [--forms] [GROUP...]: instructions against MPFR on very many operands.
  * Operands of 16 bits are always swept whole. Those of 32 bits are sampled, or swept whole with --all; --shard
  * does the I-th of N parts (from 1), so that several processes or machines can share the work. GROUP is a part of a
- * group's name ("rcp f32"). --forms prints a line for exact forms too.
+ * group's name ("rcp f32"). --device runs them elsewhere than on the interpreter: amdemu:gfx1100[,options]. --forms prints
+ * a line for exact forms too.
  */
 #include "sweep.h"
 
@@ -22,7 +23,8 @@ struct options {
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: sweep [--all] [--samples N] [--shard I/N] [--forms] [GROUP...]\n");
+	fprintf(stderr,
+		"usage: sweep [--all] [--samples N] [--shard I/N] [--device NAME] [--forms] [GROUP...]\n");
 	return 2;
 }
 
@@ -39,6 +41,8 @@ static bool parse(int argc, char **argv, struct options *o)
 			o->all = true;
 		else if (!strcmp(argv[i], "--forms"))
 			o->forms = true;
+		else if (!strcmp(argv[i], "--device") && i + 1 < argc && machine_choose(argv[i + 1]))
+			i++;
 		else if (!strcmp(argv[i], "--samples") && i + 1 < argc &&
 			 sscanf(argv[i + 1], "%llu%c", &a, &rest) == 1)
 			o->samples = a, i++;

@@ -4,7 +4,7 @@
  * operands of one type, evaluated once per operand tuple; its forms are the instructions that round it, in every
  * mode, with every modifier. One kernel executes all forms of a group, on thousands of tuples a launch.
  *
- * groups.c describes, evaluate.c knows the mathematics (MPFR) and the ISA's rules, machine.c runs the interpreter,
+ * groups.c describes, evaluate.c knows the mathematics (MPFR) and the ISA's rules, machine.c runs the device,
  * values.c makes operands, judge.c compares and keeps the worst errors.
  */
 #ifndef TESTS_SWEEP_SWEEP_H
@@ -109,6 +109,8 @@ void judge(struct group *g, const uint64_t *in, const uint64_t *out, unsigned co
 unsigned report(const struct group *g, bool every_form);
 
 struct machine;
+/* Another device than the interpreter, "amdemu:gfx1100"; false: there is none of this name. */
+bool machine_choose(const char *name);
 struct machine *machine_open(struct group *groups, unsigned n);
 /* in[tuple * nin + i], out[tuple * g->n + form]. Returns 0 or prints why not. */
 int machine_run(struct machine *m, unsigned group, const uint64_t *in, uint64_t *out, unsigned count);

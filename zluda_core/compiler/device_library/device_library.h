@@ -45,6 +45,7 @@ double ct_mul_f64(double a, double b, uint32_t mode);
 double ct_fma_f64(double a, double b, double c, uint32_t mode);
 double ct_div_f64(double a, double b, uint32_t mode);
 double ct_sqrt_f64(double a, uint32_t mode);
+double ct_quotient(double a, double b); /* to nearest */
 /* Conversions: to f32; of f64 and integers of 64 bits to what rounds like them when it is rounded again (to odd). */
 float ct_f32_of_f64(double v, uint32_t mode);
 float ct_odd_f32(double v);

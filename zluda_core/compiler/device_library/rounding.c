@@ -234,6 +234,36 @@ double ct_sqrt_f64(double a, uint32_t mode)
 	return by_difference(r, __builtin_fma(mr, mr, -__builtin_ldexp(ma, ea - 2 * er)), mode);
 }
 
+/* a / b for a divisor of 1.11...1 * 2^e: a * 2^-(e+1) * (1 + 2^-53 + 2^-106 ...), or 4 * significand + 3 with a bit for
+ * what is smaller, rounded once. */
+static double quotient_by_ones(double a, double b)
+{
+	int ea, eb;
+	uint64_t significand = (f64_bits(scaled(a, &ea)) & ((1ull << 52) - 1)) | 1ull << 52;
+	uint64_t v = 4 * significand + 3, sign = (f64_bits(a) ^ f64_bits(b)) & 1ull << 63;
+
+	scaled(b, &eb);
+	int exponent = ea - eb - 1 + 1023, drop = exponent > 0 ? 2 : 3 - exponent;
+	drop = drop > 62 ? 62 : drop;
+	uint64_t kept = v >> drop, rest = v & ((1ull << drop) - 1), half = 1ull << (drop - 1);
+	kept += rest > half || (rest == half && kept & 1);
+	kept += exponent > 0 ? (uint64_t)(exponent - 1) << 52 : 0;
+	return f64_of(sign | (kept > 2047ull << 52 ? 2047ull << 52 : kept));
+}
+
+/* The steps that LLVM makes of a division end in the nearest quotient, unless the divisor's significand is all ones: its
+ * reciprocal lies so near to the middle of two numbers that the steps miss it (Markstein, "Computation of Elementary
+ * Functions on the IBM RISC System/6000 Processor", 1990). */
+double ct_quotient(double a, double b)
+{
+	const uint64_t ones = (1ull << 52) - 1;
+	bool normal = is_finite(b) && __builtin_fabs(b) >= 0x1p-1022;
+
+	if ((f64_bits(b) & ones) == ones && normal && is_finite(a) && a != 0)
+		return quotient_by_ones(a, b);
+	return a / b;
+}
+
 /* ---- integers of 64 bits: their halves are exact */
 
 double ct_odd_f64_of_u64(uint64_t v)
