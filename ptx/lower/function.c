@@ -288,6 +288,7 @@ void write_frame(struct lower *l)
 		fprintf(l->head, "  %%%sslot%u = alloca i%u, addrspace(5)\n", l->prefix, k, f->slots[k].bits);
 	if (!dispatch_has_locals_on_stack(l))
 		write_variables(l);
+	stack_begins(l);
 	for (uint32_t k = 1; k < f->nslots; k++)
 		ir_line(l, "store i%u 0, ptr addrspace(5) %%%sslot%u", f->slots[k].bits, l->prefix, k);
 	for (uint32_t k = 0; k < f->nparams; k++) {
@@ -354,7 +355,6 @@ void lower_function(struct lower *l, FILE *module)
 	char *head = NULL, *body = NULL;
 	size_t head_bytes = 0, body_bytes = 0;
 
-	l->has_stack_piece = false;
 	l->head = open_memstream(&head, &head_bytes);
 	l->body = open_memstream(&body, &body_bytes);
 	if (!l->head || !l->body) {

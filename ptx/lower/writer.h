@@ -58,8 +58,7 @@ struct lower {
 	uint32_t *homes;       /* of f's values, variable_address.c; NULL: none has one */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
-	bool shares_address;  /* operand.c: of static shared memory */
-	bool has_stack_piece; /* f: stack.c */
+	bool shares_address; /* operand.c: of static shared memory */
 	bool refused;
 };
 
@@ -126,6 +125,8 @@ struct rule {
 struct ir ir_extend(struct lower *l, struct ir v, enum ptx_type t);
 struct ir ir_shorten(struct lower *l, struct ir v, enum ptx_type t, bool exact);
 bool lower_by_rule(struct lower *l, const struct rule *rules, size_t n);
+
+void stack_begins(struct lower *l); /* stack.c: where the running function begins */
 
 /* matrix.c: "m16n8k16", k may be 0; whether `.word` is one of the opcode's parts. */
 bool ir_matrix_shape(const struct ptx_inst *i, unsigned *m, unsigned *n, unsigned *k);
