@@ -43,6 +43,10 @@ static const char help[] =
 	"  -j, --jobs N         isolated, in N processes at a time; 0: one a core\n"
 	"  --shard I/N          isolated, the I-th of N parts of the launches (I from 1); with -o, for\n"
 	"                       cutrace merge-results\n"
+	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which "
+	"the\n"
+	"                       interpreter makes with fusing, order, grouping and approximations left to\n"
+	"                       chance (default 8; 0: every difference counts)\n"
 	"  --verify-addresses   where allocations could not have their recorded addresses, replay again at\n"
 	"                       others: results that change with them show a pointer that was missed\n"
 	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
@@ -68,6 +72,7 @@ enum {
 	OPT_JSON,
 	OPT_VERBOSE,
 	OPT_ISOLATED,
+	OPT_ENVELOPE,
 	OPT_SHARD
 };
 
@@ -80,6 +85,7 @@ static const struct option long_options[] = {
 	{"atol", required_argument, NULL, OPT_ATOL},
 	{"stop-at", required_argument, NULL, OPT_STOP},
 	{"isolated", no_argument, NULL, OPT_ISOLATED},
+	{"envelope", required_argument, NULL, OPT_ENVELOPE},
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
@@ -138,6 +144,7 @@ static const char *expected(int option)
 	case OPT_RTOL:
 	case OPT_ATOL: return "a number that is 0 or more, like 1e-5";
 	case 'j': return "a number of processes up to 1024, 0 for one a core";
+	case OPT_ENVELOPE: return "a number of runs, 0 or from 3 to 64";
 	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
 	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
 	default: return "KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]], like saxpy:31:20";
@@ -153,6 +160,16 @@ static bool take_jobs(struct replay_options *o, const char *arg)
 		return false;
 	o->jobs = n ? (unsigned)n : cores > 0 ? (unsigned)cores : 1;
 	o->isolated = true;
+	return true;
+}
+
+static bool take_envelope(struct replay_options *o, const char *arg)
+{
+	uint64_t n;
+
+	if (!parse_u64(arg, &n) || (n && n < 3) || n > 64)
+		return false;
+	o->envelope = (unsigned)n;
 	return true;
 }
 
@@ -185,6 +202,7 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_STOP: return parse_u64(arg, &o->stop_at) && o->stop_at ? NULL : "--stop-at";
 	case OPT_ISOLATED: o->isolated = true; return NULL;
 	case 'j': return take_jobs(o, arg) ? NULL : "--jobs";
+	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
 	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
@@ -293,9 +311,11 @@ int replay_run(const struct replay_options *opt)
 	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
 	int status = REPLAY_COULD_NOT, rc = 0;
 
+	if (opt->isolated && opt->envelope)
+		rc = own_driver(s.own_driver_path, sizeof(s.own_driver_path), &s.error);
 	if (opt->driver)
 		snprintf(s.driver_path, sizeof(s.driver_path), "%s", opt->driver);
-	else
+	else if (!rc)
 		rc = own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
 	if (!rc)
 		rc = session_run(&s);
@@ -347,7 +367,7 @@ static int check_device(const char *device)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_options o = {.may_restart = true};
+	struct replay_options o = {.may_restart = true, .envelope = 8};
 	const char *bad;
 	int c, rc;
 

@@ -288,6 +288,7 @@ bool written_stand_in(struct engine *e, struct call *c);
 void written_flush(struct engine *e, struct call *c);
 /* It is said of the launch that nobody computed it. */
 void written_injected(struct engine *e, struct call *c, const char *why, uint64_t kernel);
+FILE *probe_file(const struct engine *e, uint64_t call); /* probe.c: to keep what it wrote; NULL with errno */
 
 /* ---- shard.c ------------------------------------------------------------ */
 
@@ -416,6 +417,9 @@ struct engine {
 	struct written *written; /* stands in for launches, and is not yet in memory */
 	size_t nwritten, written_capacity;
 	uint64_t shard_first, shard_end; /* calls from first to before end */
+	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
+	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
+	unsigned probe_run;
 	int (*progress)(uint64_t call, uint64_t last);
 };
 
@@ -442,6 +446,8 @@ struct session {
 	const struct replay_options *opt;
 	char driver_path[4096];
 	char result_path[4096];
+	char own_driver_path[4096]; /* of our interpreter, whatever the target is */
+	char probe_folder[4200];    /* "": results are not kept */
 	bool result_is_temporary, show_progress;
 	bool restart;              /* recorded addresses are taken; without randomisation they may be free */
 	unsigned ndevices;         /* that the program used */

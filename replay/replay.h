@@ -27,6 +27,7 @@ struct replay_options {
 	uint64_t stop_at;       /* last call to issue; 0 = all */
 	bool isolated;          /* each launch from what it began with when it was recorded */
 	unsigned shard, shards; /* of an isolated replay: shard 0 to shards - 1; shards 0: not a shard */
+	unsigned envelope; /* runs of the interpreter that show what is legal, where an isolated launch differs; 0: none */
 	unsigned jobs;          /* shards at a time, in processes of their own; 0 or 1: none */
 	bool json, verbose, quiet;
 	bool may_restart;      /* the process may be executed again, without address randomisation */

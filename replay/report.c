@@ -33,14 +33,16 @@ static void read_grades(sqlite3 *db, const char *kind, struct grade_counts *g)
 	memset(g, 0, sizeof(*g));
 	sqlite3_prepare_v2(db,
 			   "SELECT sum(grade = 'equal'), sum(grade = 'tolerated'), sum(grade = 'differs'),"
-			   " sum(grade = 'unverified'), sum(grade = 'fault') FROM verdict WHERE kind = ?"
+			   " sum(grade = 'unverified'), sum(grade = 'fault'), sum(grade = 'inside'), "
+			   "sum(grade = 'chaotic') FROM verdict WHERE kind = ?"
 			   " AND (pass = 1 OR kind = 'address')",
 			   -1, &st, NULL);
 	sqlite3_bind_text(st, 1, kind, -1, SQLITE_STATIC);
 	if (st && sqlite3_step(st) == SQLITE_ROW)
 		*g = (struct grade_counts){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
 					   sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3),
-					   sqlite3_column_int64(st, 4)};
+					   sqlite3_column_int64(st, 4), sqlite3_column_int64(st, 5),
+					   sqlite3_column_int64(st, 6)};
 	sqlite3_finalize(st);
 }
 
@@ -64,6 +66,8 @@ static void add_grades(struct grade_counts *to, const struct grade_counts *g)
 	to->differs += g->differs;
 	to->unverified += g->unverified;
 	to->fault += g->fault;
+	to->inside += g->inside;
+	to->chaotic += g->chaotic;
 }
 
 void report_read(struct report *r, sqlite3 *db)
@@ -103,8 +107,10 @@ void report_read(struct report *r, sqlite3 *db)
 				  " coalesce(note, '') <> 'its result was not recorded'");
 	/* When a call could not be replayed and no result says that it did not matter, nothing is known. */
 	if (count_of(db, "tainted") &&
-	    !report_number(db, "SELECT count(*) FROM verdict WHERE grade IN ('equal', 'tolerated')"))
+	    !report_number(db,
+			   "SELECT count(*) FROM verdict WHERE grade IN ('equal', 'tolerated', 'inside')"))
 		r->incomparable++;
+	r->incomparable += r->hash.chaotic;
 	r->status = status_of(r);
 }
 

@@ -12,7 +12,7 @@
 #include "replay/engine.h"
 
 struct grade_counts {
-	int64_t equal, tolerated, differs, unverified, fault;
+	int64_t equal, tolerated, differs, unverified, fault, inside, chaotic;
 };
 
 struct report {

@@ -99,12 +99,16 @@ static void print_summary(const struct report *r, FILE *out)
 	print_count(out, r->launches, "launch, ", "launches, ");
 	print_count(out, c->equal + c->tolerated + c->differs, "copy compared, ", "copies compared, ");
 	print_count(out, c->differs, "differs", "differ");
-	if (h->equal + h->tolerated + h->differs) {
+	if (h->equal + h->tolerated + h->differs + h->inside + h->chaotic) {
 		fputs("; ", out);
-		print_count(out, h->equal + h->differs, "buffer", "buffers");
+		print_count(out, h->equal + h->differs + h->inside + h->chaotic, "buffer", "buffers");
 		fputs(" checked after launches, ", out);
 		print_count(out, h->differs, "differs", "differ");
 	}
+	if (h->inside)
+		fprintf(out, "; %" PRId64 " inside the envelope of legal results", h->inside);
+	if (h->chaotic)
+		fprintf(out, "; %" PRId64 " too chaotic to tell", h->chaotic);
 	if (c->tolerated)
 		fprintf(out, "; %" PRId64 " differ within the limits", c->tolerated);
 	if (c->unverified + h->unverified)
@@ -177,6 +181,8 @@ static void print_element(sqlite3_stmt *v, FILE *out)
 		fprintf(out, "%" PRIu64 " ulp, ", (uint64_t)integer(v, V_ULP));
 	fprintf(out, "%.6g absolute, %.6g relative\n", sqlite3_column_double(v, V_ABS),
 		sqlite3_column_double(v, V_REL));
+	if (has(v, V_NOTE))
+		fprintf(out, "  note     %s\n", text(v, V_NOTE));
 }
 
 static void print_place(sqlite3_stmt *st, FILE *out)

@@ -118,7 +118,7 @@ static void write_target(struct engine *e)
 /* As many devices as the program used. */
 static void set_device(const struct run *r)
 {
-	const char *name = r->s->opt->device;
+	const char *name = r->probe ? r->probe->device : r->s->opt->device;
 	char text[512];
 
 	if (!name)
@@ -136,7 +136,7 @@ static void set_environment(const struct run *r)
 	const struct replay_options *o = r->s->opt;
 
 	set_device(r);
-	if (o->inject)
+	if (o->inject && !r->probe)
 		setenv("CUTRACE_INJECT", o->inject, 1);
 	if (r->va_base)
 		setenv("CUTRACE_VA_BASE", r->va_base, 1);
@@ -154,21 +154,21 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 	if (rc)
 		return rc;
 	result_scope(e->out, r->process, r->pass);
-	if (r->blame)
+	if (r->blame || r->probe)
 		result_mute(e->out);
-	rc = engine_init(e, r->s->driver_path, d);
+	rc = engine_init(e, r->probe ? r->s->own_driver_path : r->s->driver_path, d);
 	if (!rc && doubt_load(e, r->s->left_out, r->s->nleft_out))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (rc)
 		return rc;
-	if (!r->blame)
+	if (!r->blame && !r->probe)
 		write_target(e);
 	rc = engine_run(e, d);
 	if (rc)
 		return rc;
 	if (r->blame)
 		blame_collect(e);
-	else if (!e->faulted || !e->stop_at_fault)
+	else if (!r->probe && (!e->faulted || !e->stop_at_fault))
 		write_counts(e);
 	return 0;
 }
@@ -176,7 +176,8 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 /* What kernels print is not part of the report: shown on stderr when asked for. */
 static void divert_output(const struct run *r)
 {
-	int fd = r->s->opt->verbose && !r->blame ? dup(STDERR_FILENO) : open("/dev/null", O_WRONLY);
+	int fd = r->s->opt->verbose && !r->blame && !r->probe ? dup(STDERR_FILENO)
+							      : open("/dev/null", O_WRONLY);
 
 	if (fd < 0)
 		return;
@@ -206,15 +207,18 @@ static int child(const struct run *r)
 	e->process = r->process;
 	e->pass = r->pass;
 	e->blame = r->blame;
+	e->probe_folder = r->s->probe_folder[0] && !r->blame ? r->s->probe_folder : NULL;
+	e->probe_calls = r->probe ? &r->probe->calls : NULL;
+	e->probe_run = r->probe ? r->probe->run : 0;
 	e->one_by_one = r->one_by_one || r->blame;
 	e->stop_at_fault = !r->blame && !r->give_up;
 	e->results = r->results;
-	if (!r->blame && r->s->show_progress)
+	if (!r->blame && !r->probe && r->s->show_progress)
 		e->progress = show_progress;
 	rc = run_engine(r, e, &d);
 	if (rc == ENGINE_RESTART)
 		_exit(EXIT_RESTART);
-	if (rc && e->out && !r->blame) {
+	if (rc && e->out && !r->blame && !r->probe) {
 		char text[1024];
 
 		snprintf(text, sizeof(text), "%s%s%s", d.where, d.where[0] ? ": " : "", d.what);
@@ -256,7 +260,7 @@ static int note_death(struct session *s, const struct run *r, int status)
 	char text[256];
 	int rc;
 
-	if (r->blame)
+	if (r->blame || r->probe)
 		return 0;
 	rc = result_open(&db, s->result_path, false, &s->error);
 	if (rc)
@@ -615,12 +619,17 @@ int session_run(struct session *s)
 		rc = make_result(s, &rec);
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
+	if (!rc && s->opt->isolated && s->opt->envelope)
+		rc = probe_folder_make(s);
 	if (!rc && s->opt->jobs > 1)
 		rc = shards_run(s, replay_part, &rec);
 	else if (!rc)
 		rc = replay_all(s, &rec, 1, NULL, results);
 	if (!rc && results)
 		rc = verify_addresses(s, &rec, results);
+	if (!rc && s->probe_folder[0])
+		rc = probe_differences(s, rec.ids, rec.n);
+	probe_folder_remove(s);
 	if (s->show_progress)
 		end_progress();
 	if (!rc && !s->opt->stop_at)

@@ -7,11 +7,21 @@
 
 #include "replay/engine.h"
 
+#define PROBE_PATH 4400
+
+/* Launches that are made again on the interpreter, to see what is legal. */
+struct probe {
+	struct map calls; /* of these launches */
+	const char *folder, *device;
+	unsigned run;
+};
+
 struct run {
 	struct session *s;
 	uint32_t process;
 	unsigned pass;
 	const struct blame_request *blame;
+	const struct probe *probe;
 	const char *va_base;
 	FILE *results;
 	bool faulted;    /* the last run ended so */
@@ -23,6 +33,11 @@ struct run {
 /* shards.c: opt->jobs parts of the trace at a time. `replay` makes a part's result and returns 0, ENGINE_RESTART or an
  * error with part->error filled. */
 int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx), void *ctx);
+
+/* probe.c: judges the differences of an isolated replay by what is legal. */
+int probe_folder_make(struct session *s);
+void probe_folder_remove(struct session *s);
+int probe_differences(struct session *s, const uint32_t *processes, unsigned n);
 
 int run_process(struct run *r);    /* session.c: once */
 int run_to_the_end(struct run *r); /* retry.c: again without what faulted */

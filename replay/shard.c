@@ -46,6 +46,13 @@ int shard_plan(struct engine *e, struct diag *d)
 	int64_t launches;
 
 	e->shard_end = UINT64_MAX;
+	if (e->probe_calls) {
+		e->shard_end = 0;
+		for (size_t k = 0; k < e->probe_calls->size; k++)
+			if (e->probe_calls->slots[k].used && e->probe_calls->slots[k].key >= e->shard_end)
+				e->shard_end = e->probe_calls->slots[k].key + 1;
+		return 0;
+	}
 	if (e->opt->isolated && e->blame) {
 		e->shard_first = e->blame->launch;
 		return 0;
@@ -62,5 +69,7 @@ int shard_plan(struct engine *e, struct diag *d)
 
 bool shard_has(const struct engine *e, uint64_t call)
 {
+	if (e->probe_calls)
+		return map_get(e->probe_calls, call, NULL);
 	return call >= e->shard_first && call < e->shard_end;
 }

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Grades what differs in an isolated replay: the launches in question are made again on the interpreter, a few times,
+ * with the freedom of the PTX ISA left to chance, and what the target made is judged by the spread (envelope.h).
+ *
+ * What a launch wrote is kept in files of a folder: FOLDER/PROCESS.CALL.RUN, the ranges one behind the other in
+ * the order of the trace's payloads. Run 0 is the target's.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "replay/envelope.h"
+#include "replay/session.h"
+
+#define MAX_LAUNCHES 64 /* of a process; the first ones */
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+static void file_name(char *out, size_t size, const char *folder, uint32_t process, uint64_t call,
+		      unsigned run)
+{
+	snprintf(out, size, "%s/%u.%llu.%u", folder, process, (unsigned long long)call, run);
+}
+
+FILE *probe_file(const struct engine *e, uint64_t call)
+{
+	char path[PROBE_PATH];
+
+	file_name(path, sizeof(path), e->probe_folder, e->process, call, e->probe_run);
+	return fopen(path, "wb");
+}
+
+struct view {
+	void *p;
+	size_t bytes;
+};
+
+static bool view_open(struct view *v, const char *folder, uint32_t process, uint64_t call, unsigned run)
+{
+	char path[PROBE_PATH];
+	struct stat st;
+	int fd;
+
+	file_name(path, sizeof(path), folder, process, call, run);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	v->p = MAP_FAILED;
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
+		v->bytes = (size_t)st.st_size;
+		v->p = mmap(NULL, v->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	return v->p != MAP_FAILED;
+}
+
+static void view_close(struct view *v)
+{
+	if (v->p != MAP_FAILED)
+		munmap(v->p, v->bytes);
+}
+
+int probe_folder_make(struct session *s)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(s->probe_folder, sizeof(s->probe_folder), "%s/cutrace-probe-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	if (mkdtemp(s->probe_folder))
+		return 0;
+	diag_set(&s->error, CUTRACE_EIO, s->probe_folder, "no temporary folder can be made: %s",
+		 strerror(errno));
+	s->probe_folder[0] = '\0';
+	return CUTRACE_EIO;
+}
+
+void probe_folder_remove(struct session *s)
+{
+	DIR *dir = s->probe_folder[0] ? opendir(s->probe_folder) : NULL;
+	struct dirent *f;
+
+	while (dir && (f = readdir(dir)))
+		if (f->d_name[0] != '.')
+			unlinkat(dirfd(dir), f->d_name, 0);
+	if (dir) {
+		closedir(dir);
+		rmdir(s->probe_folder);
+	}
+}
+
+/* ---- the runs ------------------------------------------------------------------------------ */
+
+/* The first run is the interpreter's own choice, the second fuses what may be fused; the others are chance. */
+static void device_of_run(unsigned run, char *out, size_t size)
+{
+	if (run == 1)
+		snprintf(out, size, "interp:deterministic=1");
+	else if (run == 2)
+		snprintf(out, size, "interp:contract=all,order=seed:2,tensor=seed:2,approx=seed:2");
+	else
+		snprintf(out, size, "interp:contract=seed:%u,order=seed:%u,tensor=seed:%u,approx=seed:%u",
+			 run, run, run, run);
+}
+
+static void make_runs(struct session *s, struct probe *p, uint32_t process)
+{
+	for (unsigned run = 1; run <= s->opt->envelope; run++) {
+		struct run r = {.s = s,
+				.process = process,
+				.pass = 1,
+				.probe = p,
+				.one_by_one = true,
+				.give_up = true};
+		char device[128];
+
+		p->run = run;
+		p->device = device;
+		device_of_run(run, device, sizeof(device));
+		if (run_process(&r))
+			return; /* too few legal results: said launch by launch */
+	}
+}
+
+/* ---- grading --------------------------------------------------------------------------------- */
+
+struct question {
+	int64_t verdict;
+	uint64_t call, at, bytes, base, address; /* at: in the file */
+	const struct elem_type *type;
+};
+
+static void update(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n,
+		   const char *why, const void *want, const void *got)
+{
+	static const char *const grades[] = {
+		[ENVELOPE_INSIDE] = "inside", [ENVELOPE_OUTSIDE] = "differs", [ENVELOPE_CHAOTIC] = "chaotic"};
+	sqlite3_stmt *st = NULL;
+	char note[320], a[48], b[48];
+	uint64_t x = 0, y = 0, at;
+
+	if (why)
+		snprintf(note, sizeof(note), "not judged by an envelope: %s", why);
+	else if (v->grade == ENVELOPE_OUTSIDE)
+		snprintf(
+			note, sizeof(note),
+			"outside the envelope of %u legal results: %llu elements, up to %.3g times as far as "
+			"legal ones lie outside each other (%llu of %llu elements vary)",
+			n, (unsigned long long)v->outside, v->worst, (unsigned long long)v->varying,
+			(unsigned long long)v->elements);
+	else
+		snprintf(note, sizeof(note),
+			 "inside the envelope of %u legal results, %.3g wide on the average%s", n, v->width,
+			 v->grade == ENVELOPE_CHAOTIC ? ": too wide to tell anything" : "");
+	sqlite3_prepare_v2(db, "UPDATE verdict SET grade = ?, note = ? WHERE id = ?", -1, &st, NULL);
+	sqlite3_bind_text(st, 1, why ? "differs" : grades[v->grade], -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 2, note, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(st, 3, q->verdict);
+	sqlite3_step(st);
+	sqlite3_finalize(st);
+	if (why || v->grade != ENVELOPE_OUTSIDE)
+		return;
+	/* The first element that differs may be legal: the first one that is not is reported. */
+	at = v->first * q->type->bytes;
+	memcpy(&x, (const char *)want + at, q->type->bytes);
+	memcpy(&y, (const char *)got + at, q->type->bytes);
+	elem_format(q->type, x, a, sizeof(a));
+	elem_format(q->type, y, b, sizeof(b));
+	sqlite3_prepare_v2(
+		db,
+		"UPDATE verdict SET first = ?2, live = live + ?3 - byte_offset, address = address + ?3 - "
+		"byte_offset, byte_offset = ?3, want = ?4, got = ?5 WHERE id = ?1",
+		-1, &st, NULL);
+	sqlite3_bind_int64(st, 1, q->verdict);
+	sqlite3_bind_int64(st, 2, (sqlite3_int64)v->first);
+	sqlite3_bind_int64(st, 3, (sqlite3_int64)(q->address - q->base + at));
+	sqlite3_bind_text(st, 4, a, -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 5, b, -1, SQLITE_STATIC);
+	sqlite3_step(st);
+	sqlite3_finalize(st);
+}
+
+static void judge(sqlite3 *db, struct session *s, uint32_t process, const struct question *q,
+		  const void *recorded)
+{
+	struct view v[ENVELOPE_MAX_RUNS + 1];
+	const void *legal[ENVELOPE_MAX_RUNS + 1];
+	struct envelope e;
+	unsigned n = 0, open = 0;
+	bool have = view_open(&v[0], s->probe_folder, process, q->call, 0) && v[0].bytes >= q->at + q->bytes;
+
+	for (unsigned run = 1; have && run <= s->opt->envelope; run++) {
+		open = run;
+		if (!view_open(&v[run], s->probe_folder, process, q->call, run))
+			continue;
+		if (v[run].bytes == v[0].bytes)
+			legal[n++] = (const char *)v[run].p + q->at;
+	}
+	legal[n++] = recorded;
+	if (!have || n < 4) {
+		update(db, q, NULL, n, "too few runs of the interpreter came to their end", NULL, NULL);
+	} else {
+		const void *got = (const char *)v[0].p + q->at;
+		envelope_grade(q->type, legal, n, got, q->bytes, &e);
+		update(db, q, &e, n, NULL, recorded, got);
+	}
+	for (unsigned run = 0; run <= open; run++)
+		view_close(&v[run]);
+}
+
+/* Where the range lies in the files, and its recorded contents; malloc'ed, NULL when it isn't there. */
+static void *locate(struct trace *t, struct question *q)
+{
+	unsigned n;
+	const struct trace_payload *p = trace_payloads(t, q->call, &n);
+	uint64_t at = 0, buffer = 0;
+	size_t bytes;
+
+	for (unsigned i = 0; i < n && !buffer; i++) {
+		if (strcmp(p[i].kind, "written") || !p[i].buffer)
+			continue;
+		if (q->address - p[i].device_address < p[i].width) {
+			q->at = at;
+			q->bytes = p[i].width;
+			q->address = p[i].device_address;
+			buffer = p[i].buffer;
+		}
+		at += p[i].width;
+	}
+	return buffer ? trace_buffer_load(t, buffer, &bytes, NULL) : NULL;
+}
+
+static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
+		      struct trace *t)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(db,
+			   "SELECT id, call, base, address, elem_type FROM verdict WHERE pass = 1 AND "
+			   "process = ? AND kind = "
+			   "'written' AND grade = 'differs' ORDER BY id",
+			   -1, &st, NULL);
+	sqlite3_bind_int64(st, 1, process);
+	while (st && sqlite3_step(st) == SQLITE_ROW) {
+		struct question q = {.verdict = sqlite3_column_int64(st, 0),
+				     .call = (uint64_t)sqlite3_column_int64(st, 1),
+				     .base = (uint64_t)sqlite3_column_int64(st, 2),
+				     .address = (uint64_t)sqlite3_column_int64(st, 3),
+				     .type = elem_type_find((const char *)sqlite3_column_text(st, 4))};
+		void *recorded;
+
+		if (!map_get(&p->calls, q.call, NULL)) {
+			update(db, &q, NULL, 0, "too many launches differ", NULL, NULL);
+			continue;
+		}
+		recorded = locate(t, &q);
+		if (recorded)
+			judge(db, s, process, &q, recorded);
+		free(recorded);
+	}
+	sqlite3_finalize(st);
+}
+
+static int collect(sqlite3 *db, uint32_t process, struct probe *p)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = 0;
+
+	sqlite3_prepare_v2(db,
+			   "SELECT DISTINCT call FROM verdict WHERE pass = 1 AND process = ?1 AND kind = "
+			   "'written' AND grade = "
+			   "'differs' ORDER BY call LIMIT ?2",
+			   -1, &st, NULL);
+	sqlite3_bind_int64(st, 1, process);
+	sqlite3_bind_int64(st, 2, MAX_LAUNCHES);
+	while (st && !rc && sqlite3_step(st) == SQLITE_ROW)
+		rc = map_set(&p->calls, (uint64_t)sqlite3_column_int64(st, 0), 1);
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* With the result closed: the runs are processes that open it, too. */
+static int judge_process(struct session *s, uint32_t process, struct trace *t)
+{
+	struct probe p = {.folder = s->probe_folder};
+	struct result_db *db;
+	int rc = result_open(&db, s->result_path, false, &s->error);
+
+	if (rc)
+		return rc;
+	rc = collect(result_sqlite(db), process, &p);
+	result_close(db);
+	if (!rc && p.calls.used) {
+		make_runs(s, &p, process);
+		rc = result_open(&db, s->result_path, false, &s->error);
+		if (!rc) {
+			judge_all(result_sqlite(db), s, &p, process, t);
+			result_close(db);
+		}
+	}
+	map_free(&p.calls);
+	return rc;
+}
+
+int probe_differences(struct session *s, const uint32_t *processes, unsigned n)
+{
+	struct trace *t;
+	int rc = trace_open(&t, s->opt->trace_path, &s->error);
+
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = judge_process(s, processes[i], t);
+	trace_close(t);
+	return rc;
+}
