@@ -5,6 +5,7 @@
 #
 # A program of tests/programs on device hip over the stand-in for that major version of HIP: it runs and finds its own
 # results right; it is recorded there, and replays there without a difference; its recording on the interpreter does, too.
+# VERSION may end in "-refuses": that HIP then gives no address that is asked for, and pointers have to be translated.
 set -eu
 
 version=$1 program=$2 build=$(cd "$3" && pwd)
@@ -12,7 +13,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 cutrace=$build/bin/cutrace
 executable=$build/tests/programs/$program
 work=$build/tests/hip/programs/$version/$program
-export ROCM_PATH="$build/tests/hip/rocm$version"
+export ROCM_PATH="$build/tests/hip/rocm${version%%-*}"
+case $version in
+*-refuses) export HIP_STAND_IN_REFUSE=1 ;;
+esac
 
 fail()
 {

@@ -102,8 +102,9 @@ bool hip_has_vmm(const struct hip_library *lib, int device)
 	const struct hip_entries *fn = &lib->fn;
 	int supported = 0;
 
-	return fn->hipMemAddressReserve && fn->hipMemAddressFree && fn->hipMemCreate && fn->hipMemRelease &&
-	       fn->hipMemMap && fn->hipMemUnmap && fn->hipMemSetAccess && lib->minor >= lib->abi->vmm_minor &&
+	return fn->hipMemGetAllocationGranularity && fn->hipMemAddressReserve && fn->hipMemAddressFree &&
+	       fn->hipMemCreate && fn->hipMemRelease && fn->hipMemMap && fn->hipMemUnmap &&
+	       fn->hipMemSetAccess && lib->minor >= lib->abi->vmm_minor &&
 	       !fn->hipDeviceGetAttribute(&supported, HIP_VMM_SUPPORTED, device) && supported;
 }
 

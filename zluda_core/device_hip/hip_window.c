@@ -68,6 +68,17 @@ uint64_t hip_window_piece(uint64_t addr, uint64_t bytes)
 
 /* ---- getting one ---- */
 
+static void allocation_properties(const struct amd_backend *b, char out[32])
+{
+	const struct hip_allocation_layout *at = &b->lib->abi->vmm_layout;
+	const int pinned = HIP_ALLOCATION_PINNED, location = HIP_LOCATION_DEVICE;
+
+	memset(out, 0, 32);
+	memcpy(out + at->type, &pinned, sizeof(int));
+	memcpy(out + at->location_type, &location, sizeof(int));
+	memcpy(out + at->location_id, &b->device, sizeof(int));
+}
+
 /* Any place: less and less, until HIP can give it. */
 static int reserve(struct amd_backend *b, uint64_t wanted, uint64_t bytes, struct diag *d)
 {
@@ -115,6 +126,17 @@ static int make_arena(struct amd_backend *b, struct diag *d)
 	return hip_check(b, error, "hipMalloc of all device memory", d);
 }
 
+/* Whether our granules are whole ones of HIP's. */
+static bool granules_fit(struct amd_backend *b)
+{
+	char properties[32];
+	size_t smallest = 0;
+
+	allocation_properties(b, properties);
+	return !b->lib->fn.hipMemGetAllocationGranularity(&smallest, properties, HIP_GRANULARITY_MINIMUM) &&
+	       smallest && GRANULE % smallest == 0;
+}
+
 int hip_window_open(struct amd_backend *b, uint64_t *base, uint64_t *bytes, struct diag *d)
 {
 	int rc = hip_enter(b, d);
@@ -123,7 +145,7 @@ int hip_window_open(struct amd_backend *b, uint64_t *base, uint64_t *bytes, stru
 		return rc;
 	pthread_mutex_lock(&win.lock);
 	if (!win.bytes)
-		rc = b->has_vmm ? reserve(b, *base, *bytes, d) : make_arena(b, d);
+		rc = b->has_vmm && granules_fit(b) ? reserve(b, *base, *bytes, d) : make_arena(b, d);
 	else if (!win.blocks && win.arena_device != b->device)
 		rc = diag_set(
 			d, CUTRACE_ENOTSUP, "",
@@ -136,17 +158,6 @@ int hip_window_open(struct amd_backend *b, uint64_t *base, uint64_t *bytes, stru
 }
 
 /* ---- blocks ---- */
-
-static void allocation_properties(const struct amd_backend *b, char out[32])
-{
-	const struct hip_allocation_layout *at = &b->lib->abi->vmm_layout;
-	const int pinned = HIP_ALLOCATION_PINNED, location = HIP_LOCATION_DEVICE;
-
-	memset(out, 0, 32);
-	memcpy(out + at->type, &pinned, sizeof(int));
-	memcpy(out + at->location_type, &location, sizeof(int));
-	memcpy(out + at->location_id, &b->device, sizeof(int));
-}
 
 static int create_handle(struct amd_backend *b, uint64_t bytes, hip_handle *out, struct diag *d)
 {
