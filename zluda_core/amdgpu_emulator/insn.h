@@ -139,7 +139,15 @@ struct memory_op {
 };
 
 /* What waits.c must know of an instruction that completes later. Those of one kind, SCALAR apart, complete in order. */
-enum issue_kind { ISSUE_DONE, ISSUE_MEMORY, ISSUE_LDS, ISSUE_FLAT, ISSUE_SCALAR, ISSUE_WRITE_BACK };
+enum issue_kind {
+	ISSUE_DONE,
+	ISSUE_MEMORY,
+	ISSUE_LDS,
+	ISSUE_FLAT,
+	ISSUE_SCALAR,
+	ISSUE_MESSAGE,
+	ISSUE_WRITE_BACK
+};
 /* Counters that S_WAITCNT and its kin wait for: VM_CNT (LOADCNT), LGKM_CNT (DSCNT), and KMCNT, which gfx12 has apart. */
 enum wait_counter { WAIT_LOAD, WAIT_LDS, WAIT_SCALAR, WAIT_COUNTERS };
 

@@ -315,9 +315,6 @@ static void parse_waits(struct insn *in, const char *name, const char *text)
 
 static void classify(struct insn *in, const char *name, const char *text)
 {
-	static const char *const scalar[] = {"s_memtime", "s_memrealtime", "s_sendmsg_rtn_b32",
-					     "s_sendmsg_rtn_b64"};
-
 	if (!strncmp(name, "s_wait", 6))
 		parse_waits(in, name, text);
 	if (in->exec == exec_memory)
@@ -330,9 +327,10 @@ static void classify(struct insn *in, const char *name, const char *text)
 		in->issue = ISSUE_SCALAR;
 	else if (!strcmp(name, "buffer_wbl2"))
 		in->issue = ISSUE_WRITE_BACK;
-	for (unsigned i = 0; i < sizeof scalar / sizeof *scalar; i++)
-		if (!strcmp(name, scalar[i]))
-			in->issue = ISSUE_SCALAR;
+	else if (!strcmp(name, "s_memtime") || !strcmp(name, "s_memrealtime"))
+		in->issue = ISSUE_SCALAR;
+	else if (!strncmp(name, "s_sendmsg_rtn_", 14))
+		in->issue = ISSUE_MESSAGE;
 	in->crosses = in->dpp || !strcmp(name, "v_readlane_b32") || !strncmp(name, "v_permlane", 10) ||
 		      (in->issue == ISSUE_LDS && in->op);
 	in->reads_vcc = !strncmp(name, "s_cbranch_vcc", 13);

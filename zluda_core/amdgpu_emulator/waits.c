@@ -15,7 +15,7 @@
 
 /* Instructions of one counter and order complete one after another; ORDER_NONE in any order. Stores of gfx10 and later have
  * a counter of their own (VS_CNT, STORECNT), which no register waits for. Exports are not executed here. */
-enum { ORDER_MEMORY, ORDER_LDS, ORDER_FLAT, ORDER_NONE };
+enum { ORDER_MEMORY, ORDER_LDS, ORDER_FLAT, ORDER_MESSAGE, ORDER_NONE };
 
 void waits_reset(struct waits *t)
 {
@@ -78,6 +78,8 @@ static void note(struct wave *w, const struct insn *in)
 		add(w, in, scalar_counter(w), ORDER_NONE, (struct result){&in->dst, false});
 	else if (in->issue == ISSUE_LDS)
 		add(w, in, WAIT_LDS, ORDER_LDS, (struct result){&in->dst, true});
+	else if (in->issue == ISSUE_MESSAGE)
+		add(w, in, scalar_counter(w), ORDER_MESSAGE, (struct result){&in->dst, false});
 	else if (in->issue == ISSUE_SCALAR)
 		add(w, in, scalar_counter(w), ORDER_NONE, (struct result){&in->dst, false});
 	else if (in->issue == ISSUE_WRITE_BACK && w->gfx == 9)
