@@ -58,6 +58,9 @@ static void describe(const struct compile_job *job, const struct ptx_func *f, co
 {
 	const struct compile_stats *s = &r->compiled.stats;
 	const struct lowered *l = &r->lowered;
+	/* What the program declared counts, also where LLVM found that nobody reads it; LLVM may have added some. */
+	const uint32_t shared =
+		f->shared_bytes > s->shared_bytes ? (uint32_t)f->shared_bytes : s->shared_bytes;
 
 	*c = (struct contract){.kernel = job->kernel,
 			       .target = job->target,
@@ -70,7 +73,7 @@ static void describe(const struct compile_job *job, const struct ptx_func *f, co
 			       .segment_bytes = s->kernarg_bytes,
 			       .wave = s->wave,
 			       .max_threads = s->max_threads,
-			       .shared_bytes = s->shared_bytes,
+			       .shared_bytes = shared,
 			       .scratch_bytes = s->scratch_bytes,
 			       .vgprs = s->vgprs,
 			       .agprs = s->agprs,
