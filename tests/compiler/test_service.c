@@ -387,9 +387,16 @@ static void what_is_cached_starts_nothing(void **state)
 		usleep(1000);
 	const struct service_config again = {.cache = f.folder, .compiler = f.compiler};
 	assert_int_equal(service_open(&f.service, &again, NULL), 0);
+	service_warm_up(f.service, &f.module);
 	assert_int_equal(fixture_compile(&f, "scale", "gfx1100", &cached), 0);
 	assert_true(cached);
 	assert_int_equal(fixture_workers(&f, pids, 4), 0);
+	/* What is not cached is prepared for. */
+	f.module.hash[0] ^= 1;
+	service_warm_up(f.service, &f.module);
+	for (unsigned k = 0; !fixture_workers(&f, pids, 4) && k < 5000; k++)
+		usleep(1000);
+	assert_int_equal(fixture_workers(&f, pids, 4), 1);
 	fixture_close(&f);
 }
 

@@ -281,6 +281,24 @@ bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t
 	return r.data != NULL;
 }
 
+bool cache_knows(struct cache *c, const uint8_t hash[16], const char *build)
+{
+	sqlite3_stmt *s = NULL;
+	struct cache_file f;
+	bool found = false;
+
+	if (cache_file_open(c, &f, NULL))
+		return false;
+	if (!f.sql->prepare_v2(f.db, "SELECT 1 FROM entry WHERE source=? AND build=? LIMIT 1", -1, &s,
+			       NULL) &&
+	    !f.sql->bind_blob(s, 1, hash, 16, SQLITE_STATIC) &&
+	    !f.sql->bind_text(s, 2, build, -1, SQLITE_STATIC))
+		found = f.sql->step(s) == SQLITE_ROW;
+	f.sql->finalize(s);
+	cache_file_close(&f);
+	return found;
+}
+
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
 static int64_t pragma(const struct cache_file *f, const char *sql)

@@ -39,6 +39,8 @@ struct cache_key {
 bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t *bytes);
 /* When the file grows over the limit, the entries that were used longest ago go. */
 void cache_put(struct cache *c, const struct cache_key *key, const void *data, size_t bytes);
+/* Whether there is anything of this source (cache_key.hash) and compiler. */
+bool cache_knows(struct cache *c, const uint8_t hash[16], const char *build);
 /* An entry that turned out to be unusable. */
 void cache_drop(struct cache *c, const struct cache_key *key);
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { APPLICATION_ID = 0x43544343 /* "CTCC" */, SCHEMA = 1, BUSY_MS = 2000 };
+enum { APPLICATION_ID = 0x43544343 /* "CTCC" */, SCHEMA = 2, BUSY_MS = 2000 };
 
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
@@ -24,7 +24,8 @@ static const char schema[] =
 	"bytes INTEGER NOT NULL, made INTEGER NOT NULL, used INTEGER NOT NULL, hash BLOB NOT NULL, data BLOB "
 	"NOT NULL);"
 	"CREATE INDEX IF NOT EXISTS entry_used ON entry(used);"
-	"PRAGMA application_id=1129595715; PRAGMA user_version=1;"
+	"CREATE INDEX IF NOT EXISTS entry_source ON entry(source);"
+	"PRAGMA application_id=1129595715; PRAGMA user_version=2;"
 	"COMMIT";
 
 void cache_file_path(const struct cache *c, char *path, size_t room)

@@ -137,9 +137,9 @@ const char *service_compiler(struct service *s, struct diag *d)
 	return locate(s, d) ? NULL : s->compiler;
 }
 
-void service_warm_up(struct service *s)
+void service_warm_up(struct service *s, const struct service_module *m)
 {
-	if (!locate(s, NULL))
+	if (!locate(s, NULL) && !cache_knows(s->cache, m->hash, s->build))
 		workers_warm(&s->pool, s->compiler);
 }
 

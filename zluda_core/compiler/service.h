@@ -37,8 +37,6 @@ struct service_config {
  * be NULL. */
 int service_open(struct service **out, const struct service_config *config, struct diag *d);
 void service_close(struct service *s);
-/* Starts a worker that will be needed, and does not wait for it. */
-void service_warm_up(struct service *s);
 
 /* The module that kernels are of; the text goes to a worker once. `hash` is service_hash of the text. */
 struct service_module {
@@ -47,6 +45,8 @@ struct service_module {
 	uint8_t hash[16];
 };
 void service_hash(const void *data, size_t bytes, uint8_t hash[16]);
+/* Starts a worker that will probably be needed, since the cache has nothing of the module, and does not wait for it. */
+void service_warm_up(struct service *s, const struct service_module *m);
 
 enum service_want {                        /* what else is wanted; then the cache isn't asked */
 		    SERVICE_IR = 1,        /* LLVM IR as lowered */

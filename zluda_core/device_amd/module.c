@@ -31,7 +31,7 @@ int amd_device_module_load(struct device *device, struct ptx_module *ptx, const 
 	if (m->dev->ahead)
 		service_compile_ahead(m->dev->service, &m->text, m->dev->props.target,
 				      m->dev->compile_options, NULL);
-	service_warm_up(m->dev->service);
+	service_warm_up(m->dev->service, &m->text);
 	*out = m;
 	return 0;
 }
