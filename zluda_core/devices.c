@@ -159,7 +159,10 @@ CUresult gpu_open(struct gpu *gpu, unsigned physical)
 	say_verbose("device %d is %s (%s), compute capability %u.%u", gpu->ordinal, gpu->ops->name,
 		    gpu->props.name, gpu->props.cc_major, gpu->props.cc_minor);
 	control(gpu, "inject", options.inject, "CUTRACE_INJECT");
-	control(gpu, "deterministic", options.deterministic, "CUTRACE_DETERMINISTIC");
+	if (!gpu->ops->window)
+		control(gpu, "deterministic", options.deterministic, "CUTRACE_DETERMINISTIC");
+	else if (options.deterministic) /* the replayer asks for it wherever it runs */
+		say_verbose("CUTRACE_DETERMINISTIC: a GPU runs blocks in its own order");
 	control(gpu, "watchdog_ms", options.watchdog_ms, "CUTRACE_WATCHDOG_MS");
 	return CUDA_SUCCESS;
 }

@@ -52,6 +52,7 @@ replay()
 {
 	expect "$1.json" "$cutrace" replay --json --device hip:0 "$work/$1.trace"
 	[ "$(json "$1.json" '$.status')" = match ] || fail "the replay of $1 does not match"
+	! grep 'has no control' "$work/$1.json.err" >&2 || fail "the replay asks for what a GPU can't do"
 	launches=$(sqlite3 -readonly -batch "$work/$1.trace" 'SELECT count(*) FROM launch')
 	[ "$(json "$1.json" '$.counts.launches')" = "$launches" ] || fail "not all $launches launches of $1 were replayed"
 }
