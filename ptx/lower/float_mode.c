@@ -170,9 +170,17 @@ static bool is_flushed(const struct lower *l, const struct ptx_operand *o)
 	       i->op != PTX_OP_SET;
 }
 
+/* Comparisons obey the mode. */
+static bool compares_by_mode(const struct lower *l)
+{
+	return l->flushes && (l->i->op == PTX_OP_SETP || l->i->op == PTX_OP_SET || l->i->op == PTX_OP_SLCT);
+}
+
 struct ir read_float(struct lower *l, const struct ptx_operand *o, enum ptx_type t)
 {
 	struct ir v = read_typed(l, o, t);
 
-	return l->i->flags & PTX_F_FTZ && !(t == PTX_F32 && is_flushed(l, o)) ? flush(l, v, t) : v;
+	if (!(l->i->flags & PTX_F_FTZ) || (t == PTX_F32 && (is_flushed(l, o) || compares_by_mode(l))))
+		return v;
+	return flush(l, v, t);
 }

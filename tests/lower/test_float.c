@@ -36,7 +36,7 @@ static float flushed(float v)
 	return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v;
 }
 
-enum op { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, MIN, MAX, ABS, NEG, LESS, COPY };
+enum op { ADD, SUB, MUL, FMA, DIV, RCP, SQRT, MIN, MAX, ABS, NEG, LESS, COPY, NOT_NEGATIVE, IS_ZERO };
 
 /* The host's operation in a rounding mode; volatile: the compiler knows nothing of modes. */
 static float host(enum op op, volatile float a, volatile float b, volatile float c, int mode)
@@ -57,6 +57,8 @@ static float host(enum op op, volatile float a, volatile float b, volatile float
 	case ABS: r = fabsf(a); break;
 	case NEG: r = -a; break;
 	case COPY: r = a; break;
+	case NOT_NEGATIVE: r = a >= 0 ? 1 : 0; break;
+	case IS_ZERO: r = a == 0 ? 1 : 0; break;
 	case LESS: r = a < b ? 1 : 0; break;
 	}
 	fesetround(FE_TONEAREST);
@@ -84,6 +86,9 @@ static const struct row {
 	{"set.lt.ftz.f32.f32 fa, fa, fb;", LESS, FE_TONEAREST, true, false},
 	{"setp.lt.ftz.f32 p, fa, fb; selp.f32 fa, 0f3f800000, 0f00000000, p;", LESS, FE_TONEAREST, true,
 	 false},
+	{"slct.ftz.f32.f32 fa, 0f3f800000, 0f00000000, fa;", NOT_NEGATIVE, FE_TONEAREST, true, false},
+	{"setp.eq.ftz.f32 p, fa, 0f00000000; selp.f32 fa, 0f3f800000, 0f00000000, p;", IS_ZERO, FE_TONEAREST,
+	 true, false},
 	{"call (fa), scaled, (fa, fb);", MUL, FE_TONEAREST, true, false},
 	{"mov.u32 x, own; mov.u32 y, %tid.x; mad.lo.u32 x, y, 4, x; st.shared.f32 [x], fa; "
 	 "red.shared.add.f32 [x], fb; ld.shared.f32 fa, [x];",
@@ -117,7 +122,7 @@ static const struct row {
 	 "mov.b64 {fb, fa}, d;",
 	 FMA, FE_TONEAREST, true, false},
 };
-enum { NROWS = sizeof(rows) / sizeof(rows[0]), FLUSHING = 17 };
+enum { NROWS = sizeof(rows) / sizeof(rows[0]), FLUSHING = 19 };
 
 static float expected(const struct row *r, const uint32_t *in)
 {
