@@ -279,11 +279,22 @@ static void write_variables(struct lower *l)
 }
 
 /* Registers are zero until they are written. */
+/* Static shared memory has the size that PTX says, whatever of it is read, and addresses that aren't seen to come from
+ * it may lie in it: a use that is no instruction, as LLVM itself marks it. */
+static void keep_shared(struct lower *l)
+{
+	l->uses_static_shared = true;
+	fputs("  call void @llvm.donothing() [ \"ExplicitUse\"(ptr addrspace(3) @shared.static) ]\n",
+	      l->head);
+}
+
 void write_frame(struct lower *l)
 {
 	const struct ptx_func *f = l->f;
 
 	variable_addresses_find(l);
+	if (f->is_entry && f->nshared)
+		keep_shared(l);
 	for (uint32_t k = 1; k < f->nslots; k++)
 		fprintf(l->head, "  %%%sslot%u = alloca i%u, addrspace(5)\n", l->prefix, k, f->slots[k].bits);
 	if (!dispatch_has_locals_on_stack(l))

@@ -191,16 +191,6 @@ static unsigned space_number(struct lower *l, enum ptx_space s)
 	}
 }
 
-/* An access that may be to static shared memory, at an address that LLVM doesn't see to come from there: it has to know
- * that the address is known elsewhere. */
-static void share_address(struct lower *l, unsigned as)
-{
-	if (l->shares_address || !l->kernel->nshared || (as != AS_LDS && as != AS_FLAT))
-		return;
-	l->shares_address = l->uses_static_shared = true;
-	fputs("  call void asm sideeffect \"\", \"s\"(ptr addrspace(3) @shared.static)\n", l->head);
-}
-
 /* An address in one variable: that variable's, and so many bytes. */
 static bool home_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_space space, struct ir *p,
 			 unsigned *as)
@@ -236,7 +226,6 @@ struct ir read_pointer(struct lower *l, const struct ptx_operand *o, enum ptx_sp
 		p = param_pointer(l, &moved, as);
 	} else if (!home_pointer(l, &moved, space, &p, as)) {
 		*as = space_number(l, space);
-		share_address(l, *as);
 		unsigned bits = is_narrow(*as) ? 32 : 64;
 		p = o->kind == PTX_OPND_VALUE ? read_value(l, o, bits) : ir_int(o->imm, bits);
 		p = ir_op(l, "inttoptr i%u %s to ptr addrspace(%u)", bits, p.s, *as);

@@ -58,7 +58,6 @@ struct lower {
 	uint32_t *homes;       /* of f's values, variable_address.c; NULL: none has one */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
-	bool shares_address; /* operand.c: of static shared memory */
 	bool refused;
 };
 

@@ -184,6 +184,7 @@ static void check(const struct row *r)
 			fail_msg("%s, thread %u: %u, not %u", r->name, t, got, r->want(t));
 	}
 	uint32_t scratch = amdgpu_object_kernel(o, "k")->private_bytes;
+	assert_true(amdgpu_object_kernel(o, "k")->group_bytes >= ptx_func_find(m, "k")->shared_bytes);
 	if (scratch && !r->may_need_scratch)
 		fail_msg("%s: %u bytes of scratch", r->name, scratch);
 	device_release(&memory);
