@@ -8,6 +8,7 @@
 
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("nounroll")
+#define APART  __attribute__((noinline)) /* long, and rarely reached */
 
 #define WEIGHT_ONE 256.0
 #define FAR        1099511627776.0 /* 2^40: beyond any texel, and whole in f64 */
@@ -126,7 +127,7 @@ static double wrapped(uint32_t mode, double i, double n)
 }
 
 /* u modulo n, exactly, of a number as large as f32 times 65536: n is whole and below 2^18. */
-static double remainder_of_large(double u, double n)
+APART static double remainder_of_large(double u, double n)
 {
 	uint64_t bits = f64_bits(u) & INT64_MAX, m = (uint64_t)n;
 	int32_t shift = (int32_t)(bits >> 52) - 1075;
@@ -319,7 +320,7 @@ static struct ct_texel corner(const struct fetch *f, const struct place *p, unsi
 /* ---- levels of detail ----------------------------------------------------------------------------------- */
 
 /* log2 of a normal number in f64, not negative: of 2^e (1 + x), the series of atanh for x in [sqrt(1/2) - 1, sqrt(2) - 1]. */
-static double log2_of(double v)
+APART static double log2_of(double v)
 {
 	uint64_t bits = f64_bits(v);
 	int32_t e = (int32_t)(bits >> 52) - 1023;
