@@ -375,12 +375,43 @@ static void registers(void **state)
 	test_close(&t);
 }
 
+/* Every block of a cooperative launch waits for all others at words of the grid, again and again: the words count. */
+static void grid_barrier(void **state)
+{
+	static const char ptx[] = HEAD ENTRY
+		".reg .b64 word; .reg .b32 blocks, round, goal; mov.u32 v, %envreg1; mov.u32 w, %envreg2;\n"
+		"mov.b64 word, {w, v}; mov.u32 blocks, %nctaid.x; mov.u32 round, 0; mov.u32 goal, 0;\n"
+		"AGAIN: atom.global.add.u32 v, [out], 1; bar.sync 0; add.u32 goal, goal, blocks;\n"
+		"setp.ne.u32 p, tid, 0; @p bra MEET; fence.acq_rel.gpu; atom.global.add.u32 v, [word], 1;\n"
+		"WAIT: ld.acquire.gpu.global.u32 v, [word]; setp.lt.u32 p, v, goal; @p bra WAIT;\n"
+		"MEET: bar.sync 0; ld.relaxed.gpu.global.u32 v, [out]; mul.lo.u32 w, goal, nt; setp.lt.u32 "
+		"p, v, w; @p trap;\n"
+		"bar.sync 0; add.u32 round, round, 1; setp.lt.u32 p, round, 4; @p bra AGAIN;\nret;\n}\n";
+	struct test_launch l = {.grid = {37, 1, 1}, .block = {64, 1, 1}, .cooperative = true};
+	struct test_device t;
+	struct test_module m;
+	uint32_t sum;
+
+	(void)state;
+	test_open(&t, NULL);
+	test_load(&m, &t, ptx, "grid.ptx");
+	uint64_t out = test_alloc(&t, 64, NULL);
+
+	test_run_ok(&m, "k", &l, &out, 1);
+	test_read(&t, &sum, out, 4);
+	assert_int_equal(sum, 4 * 37 * 64);
+	test_unload(&m);
+	test_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options),     cmocka_unit_test(properties),    cmocka_unit_test(every_end),
-		cmocka_unit_test(exits),       cmocka_unit_test(shared_memory), cmocka_unit_test(heap_limit),
-		cmocka_unit_test(print_limit), cmocka_unit_test(registers),
+		cmocka_unit_test(options),       cmocka_unit_test(properties),
+		cmocka_unit_test(every_end),     cmocka_unit_test(exits),
+		cmocka_unit_test(shared_memory), cmocka_unit_test(heap_limit),
+		cmocka_unit_test(print_limit),   cmocka_unit_test(registers),
+		cmocka_unit_test(grid_barrier),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

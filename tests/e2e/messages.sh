@@ -23,6 +23,18 @@ absent()
 absent "$cutrace" replay -o "$work/absent/file" "$fresh"
 absent "$cutrace" record -o "$work/absent/file" --device interp -- "$programs/driver_saxpy"
 
+# A device that needs what isn't there, and one that isn't.
+for command in run record; do
+	expect 125 env CUTRACE_COMPILER="$work/absent" "$cutrace" "$command" --device amdemu:gfx90a -- "$programs/driver_saxpy"
+	says err "--device: error: 'amdemu:gfx90a': $work/absent: CUTRACE_COMPILER can't be executed"
+	expect 2 "$cutrace" "$command" --device amdemu:gfx803 -- "$programs/driver_saxpy"
+	says err 'the emulator has no GPU "gfx803"; it has gfx90a, gfx942, .*gfx1201'
+done
+expect 125 env CUTRACE_COMPILER="$work/absent" "$cutrace" replay --device amdemu "$fresh"
+says err "CUTRACE_COMPILER can't be executed"
+expect 2 "$cutrace" replay --device amdemu:gfx1100,speed=11 "$fresh"
+says err 'the emulator has no option "speed"'
+
 # SQLite takes paths of some 500 characters.
 part=$(printf '%0200d' 0)
 deep=$work/$part/$part/$part

@@ -111,7 +111,7 @@ static int take_option(struct amd_backend *b, char *word, struct diag *d)
 		*value++ = 0;
 	rc = emu_control(b, word, value ? value : "1", d);
 	if (rc == CUTRACE_ENOTSUP)
-		return diag_set(d, rc, "", "the emulator has no option \"%s\"", word);
+		return diag_set(d, CUTRACE_EINVAL, "", "the emulator has no option \"%s\"", word);
 	return rc;
 }
 
