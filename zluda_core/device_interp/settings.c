@@ -197,7 +197,7 @@ static int apply(struct interp_device *dev, const char *key, const char *value, 
 	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
 		if (!strcmp(settings[k].key, key) && (opening || !settings[k].at_open_only))
 			return settings[k].set(dev, key, value ? value : "", d);
-	return diag_set(d, CUTRACE_ENOTSUP, "", "the interpreter has no %s \"%s\"",
+	return diag_set(d, opening ? CUTRACE_EINVAL : CUTRACE_ENOTSUP, "", "the interpreter has no %s \"%s\"",
 			opening ? "option" : "control", key);
 }
 
