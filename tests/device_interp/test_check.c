@@ -223,6 +223,29 @@ static const struct planted races[] = {
 	 1, 64, NULL, 0, true},
 };
 
+/* The ISA's sections on shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, bar.warp.sync: undefined if the executing
+ * thread is not in the membermask. */
+static const struct planted members[] = {
+	{"everybody",
+	 "shfl.sync.bfly.b32 r6, r0, 1, 31, -1; vote.sync.ballot.b32 r7, p0, -1; bar.warp.sync -1;", 1, 64,
+	 NULL, 0, true},
+	{"halves that name themselves",
+	 "setp.lt.u32 p3, r0, 16; selp.b32 r6, 0xffff, 0xffff0000, p3; vote.sync.any.pred p4, p3, r6; "
+	 "bar.warp.sync r6;",
+	 1, 32, NULL, 0, true},
+	{"a guard that its mask knows of", "setp.lt.u32 p3, r0, 4; @p3 bar.warp.sync 15;", 1, 32, NULL, 0,
+	 true},
+	{"a lane that isn't named", "shfl.sync.idx.b32 r6, r0, 0, 31, 0x7fffffff; //1\n", 1, 32,
+	 "member mask: lane 31 is not in the mask 0x7fffffff of this operation|line 1|thread (31,0,0)", 1,
+	 true},
+	{"nobody is named", "vote.sync.ballot.b32 r6, p0, 0; //1\n", 1, 32,
+	 "member mask: lane 0 is not in the mask 0x0|line 1", 1, true},
+	{"of several operations",
+	 "redux.sync.add.u32 r6, r0, 0xfffffffe; //1\nbar.warp.sync 0xfffffffe; //2\nelect.sync r7|p4, "
+	 "0xfffffffe; //3\n",
+	 1, 32, "member mask: lane 0 is not|line 3", 3, true},
+};
+
 static const struct planted barriers[] = {
 	{"all together", "bar.sync 0; bar.red.popc.u32 r6, 0, p0; barrier.sync 1;", 1, 96, NULL, 0, true},
 	{"two ways through a warp",
@@ -352,6 +375,8 @@ static void barriers_in_divergent_code(void **state)
 	(void)state;
 	RUN(barriers, "check=barriers,watchdog_ms=20000");
 	RUN(barriers, "check=all,watchdog_ms=20000");
+	RUN(members, "check=barriers,watchdog_ms=20000");
+	RUN(members, "check=all,watchdog_ms=20000");
 }
 
 /* What is right under one check is right under all of them, and with blocks on several threads. */

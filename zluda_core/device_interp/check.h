@@ -16,7 +16,8 @@
  *           single counter of the device stands for all clocks (Lamport's), which never takes an ordered pair for a
  *           race, but may take an unordered one for ordered in kernels that synchronise in this way. Lanes of one warp
  *           are not told apart, scopes (.cta, .gpu) neither; kernels of different launches are not compared.
- * barriers  A barrier that some threads of a warp pass at another instruction than others, or that completes
+ * barriers  An operation of a warp (shfl.sync, vote.sync, bar.warp.sync...) whose mask doesn't name a thread that
+ *           executes it. A barrier that some threads of a warp pass at another instruction than others, or that completes
  *           while threads of a participating warp have neither come nor exited.
  *
  * A finding names kernel, PTX line, source line, block, thread, address and nearest allocation, and the other thread and
@@ -187,8 +188,11 @@ void race_fence(struct warp *w);
 void check_barrier_arrive(struct warp *w, uint32_t number);
 void check_barrier_release(struct block *b, uint32_t number);
 
-/* check_report.c: with the checker's lock held. */
-enum check_kind { FINDING_UNINIT, FINDING_RACE, FINDING_BARRIER };
+/* check_report.c: lane takes part in an operation among `members`, which it is none of. */
+void check_members_lack(struct warp *w, const struct xinst *i, unsigned lane, uint32_t members);
+
+/* With the checker's lock held. */
+enum check_kind { FINDING_UNINIT, FINDING_RACE, FINDING_BARRIER, FINDING_MEMBERS };
 void check_report(struct warp *w, const struct xinst *i, unsigned lane, enum check_kind kind,
 		  uint32_t other_line, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* "global address 0x..., 16 bytes into the nearest allocation ..." */

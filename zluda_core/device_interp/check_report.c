@@ -38,7 +38,7 @@ static bool note(struct check_kernel *k, enum check_kind kind, uint32_t line, ui
 void check_report(struct warp *w, const struct xinst *i, unsigned lane, enum check_kind kind,
 		  uint32_t other_line, const char *fmt, ...)
 {
-	static const char *const names[] = {"uninitialised", "race", "divergent barrier"};
+	static const char *const names[] = {"uninitialised", "race", "divergent barrier", "member mask"};
 	struct grid *g = w->block->grid;
 	struct check_grid *cg = g->check;
 	const struct ptx_inst *in = xinst_ptx(w, i);
@@ -64,6 +64,18 @@ void check_report(struct warp *w, const struct xinst *i, unsigned lane, enum che
 		return;
 	say(g, text);
 	cg->said = true;
+}
+
+void check_members_lack(struct warp *w, const struct xinst *i, unsigned lane, uint32_t members)
+{
+	struct checker *c = w->worker->dev->checker;
+
+	if (!w->block->check)
+		return;
+	pthread_mutex_lock(&c->lock);
+	check_report(w, i, lane, FINDING_MEMBERS, 0, "lane %u is not in the mask 0x%x of this operation",
+		     lane, members);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void check_describe_line(struct warp *w, uint32_t line, char *buf, size_t n)

@@ -8,6 +8,7 @@
  *
  * o = d, p, a, b, c, member mask; any may be OPERAND_NONE. u = enum kind.
  */
+#include "zluda_core/device_interp/check.h"
 #include "zluda_core/device_interp/half.h"
 #include "zluda_core/device_interp/lane.h"
 
@@ -402,6 +403,28 @@ static int optional_dest(struct decode *c, int k, unsigned bits, struct dest *d)
 	return dest(c, &c->in->dst[k], bits, false, d);
 }
 
+/* Checked mode: o[0] = the members that each lane names. */
+static const struct xinst *check_members(struct warp *w, const struct xinst *i)
+{
+	const uint32_t *members = cell(w, i->o[0]);
+
+	FOR_LANES(l, w->exec)
+	if (!(members[l] >> l & 1)) {
+		check_members_lack(w, i, l, members[l]);
+		break;
+	}
+	return i + 1;
+}
+
+static bool emit_check_members(struct decode *c, uint32_t members)
+{
+	struct xinst *x = emit(c, check_members);
+
+	if (x)
+		x->o[0] = members;
+	return x;
+}
+
 static int emit_collective(struct decode *c, const struct exec_row *row)
 {
 	const struct ptx_inst *in = c->in;
@@ -425,6 +448,8 @@ static int emit_collective(struct decode *c, const struct exec_row *row)
 		rc = optional_dest(c, lay.p, 1, &p);
 	if (rc)
 		return rc;
+	if (m != OPERAND_NONE && c->check & CHECK_BARRIERS && !emit_check_members(c, m))
+		return refuse(c, "out of memory");
 	struct xinst *x = emit(c, row->fn);
 	if (!x)
 		return refuse(c, "out of memory");
