@@ -197,8 +197,8 @@ static struct ir compare_and_swap(struct lower *l, const struct atomic *a)
 
 static struct ir lock_words(struct lower *l)
 {
-	return ir_op(l, "getelementptr i8, ptr addrspace(1) %s, i64 %zu", runtime_pointer(l).s,
-		     offsetof(struct lower_runtime, locks));
+	return ir_op(l, "inttoptr i64 %s to ptr addrspace(1)",
+		     runtime_word(l, offsetof(struct lower_runtime, locks), 64).s);
 }
 
 /* The library's locks order accesses of the device; the fences do what this instruction asks for. */

@@ -6,7 +6,7 @@
  *
  * Plain C for three sides: the text that ptx/lower writes, the device library (zluda_core/compiler/device_library)
  * and the host (zluda_core/device_amd). Addresses are device addresses; 0 is "there is none". The host writes all of
- * it before a launch and reads faults and prints after. The heap is elsewhere, and lives as long as the device.
+ * it before a launch and reads faults and prints after. Heap and locks are elsewhere, and live as long as the device.
  *
  * Depends on nothing.
  */
@@ -90,7 +90,7 @@ struct lower_runtime {
 	uint32_t compute_units; /* %nsmid */
 	uint64_t
 		timer_scale; /* nanoseconds of a tick of the constant-rate counter, times 2^32: %globaltimer */
-	uint32_t locks[LOWER_LOCKS]; /* of 128-bit atomics, by address; 0: free. Zero between launches */
+	uint64_t locks;      /* uint32_t[LOWER_LOCKS]: of 128-bit atomics, by address; 0: free */
 };
 
 /* The value of a pointer to function `index` of the module: what mov writes, what variables are initialised with and an

@@ -28,6 +28,8 @@ struct run {
 
 static void open_run(struct run *r, const char *text)
 {
+	void *locks;
+
 	memset(r, 0, sizeof(*r));
 	r->m = parse_text(text);
 	for (unsigned k = 0; k < r->m->nerrors; k++)
@@ -35,6 +37,7 @@ static void open_run(struct run *r, const char *text)
 	assert_int_equal(r->m->nerrors, 0);
 	r->object = lower_and_load(&r->memory, r->m, "k", target_name, &r->l);
 	r->runtime_address = device_buffer(&r->memory, NULL, sizeof(*r->runtime), &r->runtime);
+	r->runtime->locks = device_buffer(&r->memory, NULL, LOWER_LOCKS * sizeof(uint32_t), &locks);
 }
 
 static void *buffer(struct run *r, const void *from, size_t bytes)

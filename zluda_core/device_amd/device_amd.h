@@ -24,6 +24,12 @@ struct amd_run_block {
 	struct lower_runtime r; /* as written, then as read back */
 };
 
+/* What launches share, on the GPU. */
+struct amd_common {
+	struct lower_heap heap;
+	uint32_t locks[LOWER_LOCKS];
+};
+
 struct amd_device {
 	const struct amd_backend_ops *ops;
 	struct amd_backend *backend;
@@ -36,9 +42,11 @@ struct amd_device {
 	pthread_mutex_t code_lock, run_lock;
 	struct amd_run_block *idle;       /* blocks that no launch uses */
 	uint64_t print_bytes, heap_bytes; /* the limits that the program set */
-	uint64_t heap, heap_arena;        /* 0: not made yet */
-	uint64_t heap_arena_bytes;
-	uint64_t textures; /* 0: none was ever set */
+	uint64_t common;                  /* struct amd_common on the GPU; 0: not made yet */
+	uint64_t heap_arena, heap_arena_bytes;
+	unsigned in_flight;  /* launches that have a run-time block */
+	bool common_suspect; /* one of them failed, and may have died with a lock in its hand */
+	uint64_t textures;   /* 0: none was ever set */
 };
 
 struct dev_module {
@@ -71,7 +79,8 @@ static inline struct amd_device *amd_own(struct device *dev)
 struct amd_run_block *amd_run_begin(struct amd_device *dev, const struct dev_launch *l, struct diag *d);
 /* Reads it back and hands what was printed to the host; b->r.fault tells how it went. */
 int amd_run_end(struct amd_device *dev, struct amd_run_block *b, struct diag *d);
-void amd_run_done(struct amd_device *dev, struct amd_run_block *b); /* for the next launch */
+/* For the next launch; failed: this one had a fault. */
+void amd_run_done(struct amd_device *dev, struct amd_run_block *b, bool failed);
 void amd_run_close(struct amd_device *dev);
 
 /* print.c: records of a print buffer (ptx/lower/runtime.h) as texts, to host.print. */

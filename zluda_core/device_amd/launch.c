@@ -92,6 +92,6 @@ int amd_device_launch(struct device *device, const struct dev_launch *l, struct 
 	}
 	rc = run(dev, l, b, fault);
 	if (b)
-		amd_run_done(dev, b);
+		amd_run_done(dev, b, rc != 0);
 	return rc;
 }

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Run-time blocks (ptx/lower/runtime.h): made when a launch needs one and none is idle, kept for the next. The heap of
- * malloc is the device's, and is made with the first block.
+ * malloc and the locks of 128-bit atomics are the device's, and are made with the first block.
  */
 #include "zluda_core/device_amd/device_amd.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GRID_WORKSPACE_BYTES = 64 };
 
-/* With run_lock held. The heap grows to a larger limit only while nothing was made of it. */
-static int make_heap(struct amd_device *dev, struct diag *d)
+/* With run_lock held. The heap has the size that is asked for when the first launch needs it. After a fault all is
+ * made new as soon as nobody uses it: what was on the heap was of a context that is lost. */
+static int make_common(struct amd_device *dev, struct diag *d)
 {
-	struct lower_heap h = {0};
-	int rc;
+	struct amd_common c = {0};
+	int rc = 0;
 
-	if (dev->heap || !dev->heap_bytes)
+	if (dev->common && (!dev->common_suspect || dev->in_flight))
 		return 0;
-	rc = dev->ops->own_alloc(dev->backend, dev->heap_bytes, &dev->heap_arena, NULL, d);
-	if (!rc)
-		rc = dev->ops->own_alloc(dev->backend, sizeof(h), &dev->heap, NULL, d);
-	if (rc)
-		return rc;
-	dev->heap_arena_bytes = dev->heap_bytes;
-	h.address = dev->heap_arena;
-	h.bytes = dev->heap_bytes;
-	return dev->ops->write(dev->backend, dev->heap, &h, sizeof(h), d);
+	if (!dev->common) {
+		rc = dev->ops->own_alloc(dev->backend, sizeof(c), &dev->common, NULL, d);
+		if (!rc && dev->heap_bytes)
+			rc = dev->ops->own_alloc(dev->backend, dev->heap_bytes, &dev->heap_arena, NULL, d);
+		if (rc)
+			return rc;
+		dev->heap_arena_bytes = dev->heap_bytes;
+	}
+	dev->common_suspect = false;
+	c.heap.address = dev->heap_arena;
+	c.heap.bytes = dev->heap_arena_bytes;
+	return dev->ops->write(dev->backend, dev->common, &c, sizeof(c), d);
 }
 
 static void block_free(struct amd_device *dev, struct amd_run_block *b)
@@ -68,7 +73,8 @@ static struct amd_run_block *take(struct amd_device *dev, struct diag *d)
 	int rc;
 
 	pthread_mutex_lock(&dev->run_lock);
-	rc = make_heap(dev, d);
+	rc = make_common(dev, d);
+	dev->in_flight += !rc;
 	b = dev->idle;
 	if (b)
 		dev->idle = b->next;
@@ -78,7 +84,14 @@ static struct amd_run_block *take(struct amd_device *dev, struct diag *d)
 		block_free(dev, b);
 		b = NULL;
 	}
-	return rc ? NULL : b ? b : block_new(dev, print_bytes, d);
+	if (!rc && !b)
+		b = block_new(dev, print_bytes, d);
+	if (!rc && !b) {
+		pthread_mutex_lock(&dev->run_lock);
+		dev->in_flight--;
+		pthread_mutex_unlock(&dev->run_lock);
+	}
+	return rc ? NULL : b;
 }
 
 struct amd_run_block *amd_run_begin(struct amd_device *dev, const struct dev_launch *l, struct diag *d)
@@ -91,7 +104,8 @@ struct amd_run_block *amd_run_begin(struct amd_device *dev, const struct dev_lau
 		return NULL;
 	b->r = (struct lower_runtime){
 		.print = {.address = b->print_address, .bytes = b->print_bytes},
-		.heap = dev->heap,
+		.heap = dev->heap_arena ? dev->common + offsetof(struct amd_common, heap) : 0,
+		.locks = dev->common + offsetof(struct amd_common, locks),
 		.textures = dev->textures,
 		.grid_workspace = l->cooperative ? b->grid_address : 0,
 		.launch_id = l->launch_id,
@@ -104,7 +118,7 @@ struct amd_run_block *amd_run_begin(struct amd_device *dev, const struct dev_lau
 		rc = dev->ops->write(dev->backend, b->grid_address, zeros, sizeof(zeros), d);
 	if (!rc)
 		return b;
-	amd_run_done(dev, b);
+	amd_run_done(dev, b, false);
 	return NULL;
 }
 
@@ -149,9 +163,11 @@ int amd_run_end(struct amd_device *dev, struct amd_run_block *b, struct diag *d)
 	return rc;
 }
 
-void amd_run_done(struct amd_device *dev, struct amd_run_block *b)
+void amd_run_done(struct amd_device *dev, struct amd_run_block *b, bool failed)
 {
 	pthread_mutex_lock(&dev->run_lock);
+	dev->in_flight--;
+	dev->common_suspect |= failed;
 	b->next = dev->idle;
 	dev->idle = b;
 	pthread_mutex_unlock(&dev->run_lock);
@@ -165,8 +181,8 @@ void amd_run_close(struct amd_device *dev)
 		dev->idle = b->next;
 		block_free(dev, b);
 	}
-	if (dev->heap)
-		dev->ops->own_free(dev->backend, dev->heap);
+	if (dev->common)
+		dev->ops->own_free(dev->backend, dev->common);
 	if (dev->heap_arena)
 		dev->ops->own_free(dev->backend, dev->heap_arena);
 	if (dev->textures)

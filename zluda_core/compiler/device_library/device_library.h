@@ -80,7 +80,7 @@ uint32_t ct_atomic_add_bf16x2(uint32_t old, uint32_t y);
 uint32_t ct_atomic_min_bf16x2(uint32_t old, uint32_t y);
 uint32_t ct_atomic_max_bf16x2(uint32_t old, uint32_t y);
 #ifdef __AMDGCN__
-/* At once with regard to each other; `locks`: those of struct lower_runtime. */
+/* At once with regard to each other; `locks`: where struct lower_runtime says. */
 ct_u128 ct_atomic_cas_128(void *p, ct_u128 expected, ct_u128 value, ct_global uint32_t *locks);
 ct_u128 ct_atomic_exch_128(void *p, ct_u128 value, ct_global uint32_t *locks);
 #endif
