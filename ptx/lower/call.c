@@ -144,6 +144,18 @@ static void call_function(struct lower *l, const struct ptx_func *f)
 		take_result(l, &i->dst[k], &f->rets[k], results);
 }
 
+/* One of the module, though none that this call may mean: it takes other parameters. */
+static struct ir is_function(struct lower *l, struct ir address)
+{
+	struct ir n = ir_op(l, "sub i64 %s, %llu", address.s, (unsigned long long)LOWER_FUNCTION_ADDRESS(0));
+	struct ir in =
+		ir_op(l, "icmp ult i64 %s, %llu", n.s,
+		      (unsigned long long)(LOWER_FUNCTION_ADDRESS(l->m->nfuncs) - LOWER_FUNCTION_ADDRESS(0)));
+
+	n = ir_op(l, "and i64 %s, 15", n.s);
+	return ir_op(l, "and i1 %s, %s", in.s, ir_op(l, "icmp eq i64 %s, 0", n.s).s);
+}
+
 /* By comparison with the addresses of all functions that it may be; another one is a fault. */
 static bool call_indirect(struct lower *l)
 {
@@ -163,6 +175,7 @@ static bool call_indirect(struct lower *l)
 		ir_line(l, "br label %%l%u", end);
 		ir_label(l, other);
 	}
+	fault_if(l, is_function(l, address), LOWER_FAULT_INSTRUCTION);
 	emit_fault_at(l, LOWER_FAULT_CALL, address);
 	ir_line(l, "br label %%l%u", end);
 	ir_label(l, end);

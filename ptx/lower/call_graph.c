@@ -151,8 +151,10 @@ bool call_graph_find(struct lower *l)
 
 void call_graph_free(struct lower *l)
 {
-	for (uint32_t k = 0; l->facts && k < l->m->nfuncs; k++)
+	for (uint32_t k = 0; l->facts && k < l->m->nfuncs; k++) {
 		free(l->facts[k].together);
+		free(l->facts[k].anew);
+	}
 	free(l->facts);
 	free(l->order);
 	l->facts = NULL;

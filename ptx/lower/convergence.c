@@ -492,6 +492,7 @@ static bool function_apart(struct lower *l, const struct ptx_func *f)
 	return apart;
 }
 
+/* Which reads loops wait for is kept: they must be made again in each turn. */
 static bool has_spin(struct lower *l, const struct ptx_func *f)
 {
 	uint8_t *spins = calloc((size_t)f->ninsts + 1, 1);
@@ -502,7 +503,7 @@ static bool has_spin(struct lower *l, const struct ptx_func *f)
 		lower_refuse(l, "out of memory");
 	for (uint32_t n = 0; spins && n < f->ninsts; n++)
 		any |= spins[n];
-	free(spins);
+	l->facts[f->index].anew = spins;
 	free(loop);
 	return any;
 }
@@ -514,7 +515,8 @@ static void waits_by_itself(struct lower *l, const struct ptx_func *f)
 
 	for (uint32_t n = 0; n < f->ninsts; n++) {
 		facts->waits |= waits_for_warp(&f->insts[n]) || waits_for_block(&f->insts[n]);
-		reads |= reads_others(&f->insts[n]) || orders_memory(&f->insts[n]);
+		reads |= reads_others(&f->insts[n]) || f->insts[n].op == PTX_OP_LD ||
+			 f->insts[n].op == PTX_OP_LDU;
 	}
 	if (loops_irreducible(f, &irreducible))
 		lower_refuse(l, "out of memory");

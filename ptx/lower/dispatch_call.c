@@ -32,8 +32,10 @@ static bool block_suspends(const struct lower *l, uint32_t b)
 {
 	const struct ptx_block *k = &l->f->blocks[b];
 
+	const uint8_t *anew = l->facts[l->f->index].anew;
+
 	for (uint32_t n = k->first; n < k->first + k->ninsts; n++)
-		if (suspends(l, &l->f->insts[n]))
+		if (suspends(l, &l->f->insts[n]) || (anew && anew[n]))
 			return true;
 	return false;
 }

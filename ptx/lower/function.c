@@ -27,6 +27,11 @@ static bool knows_types(enum ptx_op op)
 	       (op >= PTX_OP_TEX && op <= PTX_OP_SUQ) || (op >= PTX_OP_WMMA_LOAD && op <= PTX_OP_MOVMATRIX);
 }
 
+bool is_marked(const struct lower *l, const uint8_t *marks)
+{
+	return marks && l->i >= l->f->insts && l->i < l->f->insts + l->f->ninsts && marks[l->i - l->f->insts];
+}
+
 static struct ir first_lanes(struct lower *l, struct ir v)
 {
 	return ir_op(l, "call i32 @llvm.amdgcn.readfirstlane.i32(i32 %s)", v.s);
@@ -36,10 +41,8 @@ static struct ir first_lanes(struct lower *l, struct ir v)
 static void make_one(struct lower *l)
 {
 	const struct ptx_operand *o = &l->i->dst[0];
-	const uint8_t *together = l->facts[l->f->index].together;
 
-	if (l->dispatch || !together || l->i < l->f->insts || l->i >= l->f->insts + l->f->ninsts ||
-	    !together[l->i - l->f->insts] || o->kind != PTX_OPND_VALUE)
+	if (l->dispatch || !is_marked(l, l->facts[l->f->index].together) || o->kind != PTX_OPND_VALUE)
 		return;
 	unsigned bits = l->f->values[o->index].bits == 64 ? 64 : 32;
 	struct ir v = read_bits(l, o, bits), lo = first_lanes(l, ir_resize(l, v, bits, 32, false));

@@ -48,9 +48,11 @@ static bool describe(struct lower *l, struct access *a, unsigned n)
 		return lower_refuse(l, "memory of %u x .%s", n, ptx_type_name(i->type));
 	if (i->sem == PTX_ACQ_REL)
 		return lower_refuse(l, "this ordering");
-	if (i->sem == PTX_VOLATILE || i->sem == PTX_MMIO || (a->total > 64 && goes_past_l1(i)))
+	bool plain = i->sem == PTX_SEM_NONE || i->sem == PTX_WEAK;
+	if (i->sem == PTX_VOLATILE || i->sem == PTX_MMIO || (a->total > 64 && goes_past_l1(i)) ||
+	    (plain && is_marked(l, l->facts[l->f->index].anew)))
 		a->how = VOLATILE;
-	else if (i->sem != PTX_SEM_NONE && i->sem != PTX_WEAK)
+	else if (!plain)
 		a->how = ATOMIC;
 	if (a->how == ATOMIC && a->total > 64) {
 		a->how = VOLATILE;

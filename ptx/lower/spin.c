@@ -20,6 +20,7 @@ struct spin {
 	uint8_t *been;          /* by block */
 	uint8_t *found;         /* by instruction */
 	uint32_t nvalues;
+	bool carried; /* the condition depends on what the loop hands on from turn to turn */
 	uint8_t *spins;
 };
 
@@ -219,10 +220,15 @@ static bool has_fence(const struct spin *s, uint32_t loop)
 	return false;
 }
 
-/* Plain loads are read again only where something says so. */
+static bool is_plain_load(const struct ptx_inst *i)
+{
+	return (i->op == PTX_OP_LD || i->op == PTX_OP_LDU) && !reads_others(i);
+}
+
+/* Plain loads are read again only where something says so, or where the loop has nothing else that could end it. */
 static bool reads_anew(const struct spin *s, const struct ptx_inst *i, uint32_t loop)
 {
-	return reads_others(i) || ((i->op == PTX_OP_LD || i->op == PTX_OP_LDU) && has_fence(s, loop));
+	return reads_others(i) || (is_plain_load(i) && (!s->carried || has_fence(s, loop)));
 }
 
 static void look_behind(struct spin *s, uint32_t v, uint32_t loop)
@@ -231,13 +237,14 @@ static void look_behind(struct spin *s, uint32_t v, uint32_t loop)
 
 	if (value->phi_block != PTX_NONE) {
 		const struct ptx_phi *phi = phi_of(s, v);
+		s->carried = true;
 		for (uint32_t k = 0; phi && k < s->f->blocks[value->phi_block].npreds; k++)
 			look_at(s, phi->args[k]);
 		look_at_ways(s, value->phi_block, loop);
 		return;
 	}
 	const struct ptx_inst *i = &s->f->insts[value->def];
-	if (reads_anew(s, i, loop))
+	if (reads_others(i) || is_plain_load(i))
 		s->found[value->def] = 1;
 	if (!is_progress(s, i, loop))
 		ptx_inst_reads(i, look_at, s);
@@ -270,6 +277,7 @@ static void follow_branch(struct spin *s, uint32_t d)
 	memset(s->seen, 0, s->f->nvalues);
 	memset(s->found, 0, s->f->ninsts);
 	s->nvalues = 0;
+	s->carried = false;
 	look_at_branch(s, d);
 	while (s->nvalues) {
 		uint32_t v = s->values[--s->nvalues];
@@ -277,7 +285,7 @@ static void follow_branch(struct spin *s, uint32_t d)
 			look_behind(s, v, s->loop[d]);
 	}
 	for (uint32_t n = 0; n < s->f->ninsts; n++)
-		if (s->found[n] && !s->spins[n])
+		if (s->found[n] && !s->spins[n] && reads_anew(s, &s->f->insts[n], s->loop[d]))
 			s->spins[n] = comes_again(s, d, s->uses.block_of[n]);
 }
 

@@ -24,9 +24,10 @@ struct function_facts {
 	bool spins;  /* a loop in it waits for memory */
 	bool waits;  /* lanes may wait for others in it, or in what it calls */
 	bool merged; /* written into the kernel's body: see dispatch.h */
-	uint8_t *
-		together; /* by instruction: its result is to be made that of the first lane (together.h); or NULL */
-	uint32_t enter; /* merged: the state where it begins, once it was called */
+	/* By instruction, or NULL: */
+	uint8_t *anew;     /* a read that a loop waits for (spin.h) */
+	uint8_t *together; /* its result is to be made that of the first lane (together.h) */
+	uint32_t enter;    /* merged: the state where it begins, once it was called */
 };
 
 struct dispatch;
@@ -169,6 +170,8 @@ void end_lane(struct lower *l);
 void end_lane_if(struct lower *l, struct ir condition);
 void write_frame(struct lower *l); /* f's registers and variables, zero and parameters */
 void write_blocks(struct lower *l);
+/* l->i is marked in this array by instruction of f, which may be NULL. */
+bool is_marked(const struct lower *l, const uint8_t *marks);
 void lower_function(struct lower *l, FILE *module);
 
 #define BIT(t) (1ull << PTX_##t)

@@ -102,6 +102,13 @@ static const struct row rows[] = {
 	 .block = 64,
 	 .expected = thirty_two,
 	 .memory = {32}},
+	{.name = "a lane waits with plain loads",
+	 .body = LANE
+	 "setp.eq.u32 p, l, 5; @p bra L2; L1: ld.global.u32 r, [m]; setp.eq.u32 p, r, 0; @p bra L1; bra L3; "
+	 "L2: mov.u32 r, 77; st.global.u32 [m], r; L3:",
+	 .block = 32,
+	 .expected = from_flag,
+	 .memory = {77}},
 	{.name = "lanes in turn, a .sync between",
 	 .body = LANE "mov.u32 z, 0; L1: ld.volatile.global.u32 x, [m]; setp.ne.u32 p, x, l; @p bra L2; "
 		      "add.u32 x, x, 1; st.volatile.global.u32 [m], x; mov.u32 z, 1; L2: setp.eq.u32 p, z, "
