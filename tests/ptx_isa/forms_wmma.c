@@ -327,6 +327,7 @@ void forms_wmma(struct suite *s)
 	for (unsigned i = 0; i < 4; i++)
 		add_layouts(s, (struct wmma){shapes[i][0], shapes[i][1], shapes[i][2], .rnd = MPFR_RNDN});
 	add_doubles(s);
-	add_small(s);
+	for (unsigned round = 0; round < 3; round++) /* layouts of C and D take turns */
+		add_small(s);
 	s->forms[0].decl = ".shared .align 256 .b8 wmmash[3072];";
 }
