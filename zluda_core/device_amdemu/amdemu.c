@@ -5,7 +5,6 @@
  *   deterministic=1   blocks in order, on one thread
  *   workers=N         threads that run blocks (default: the processors)
  *   watchdog_ms=N     end a kernel that runs longer (0 = never)
- *   stack_bytes=N     of a thread, beyond what the compiler counted, for recursion and indirect calls
  *   perturb=N         move what hardware only estimates within its stated error; N seeds it (0 = don't)
  *   check_waits=1     a register used before an instruction that writes it was waited for is a fault
  */
@@ -68,7 +67,6 @@ static int emu_control(struct amd_backend *b, const char *key, const char *value
 		_Atomic uint32_t *field;
 	} numbers[] = {{"workers", 1, 256, &b->workers},
 		       {"watchdog_ms", 0, UINT32_MAX, &b->watchdog_ms},
-		       {"stack_bytes", 0, 1u << 20, &b->stack_bytes},
 		       {"perturb", 0, UINT32_MAX, &b->perturb}};
 	uint32_t v = 0;
 	int rc;

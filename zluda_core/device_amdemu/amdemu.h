@@ -87,7 +87,7 @@ struct amd_backend {
 	const struct emu_model *model;
 	struct service *service;
 	unsigned ordinal;
-	_Atomic uint32_t workers, watchdog_ms, stack_bytes, perturb;
+	_Atomic uint32_t workers, watchdog_ms, perturb;
 	_Atomic bool deterministic, check_waits;
 };
 

@@ -33,8 +33,7 @@ static void describe_overflow(struct amd_backend_fault *out)
 {
 	out->kind = DEV_FAULT_STACK;
 	out->has_address = false;
-	snprintf(out->message, sizeof(out->message),
-		 "the calls are too deep for the thread's stack (amdemu:stack_bytes=N makes it larger)");
+	snprintf(out->message, sizeof(out->message), "the calls are too deep for the thread's stack");
 }
 
 static void describe(const struct amdgpu_kernel *k, const struct amdgpu_fault *f,
@@ -78,7 +77,6 @@ int emu_launch(struct amd_backend *b, const struct amd_launch *l, struct amd_bac
 				       .args = l->kernarg,
 				       .args_bytes = l->kernarg_bytes,
 				       .memory = {&b->memory, emu_find},
-				       .stack_bytes = b->stack_bytes,
 				       .threads = b->deterministic ? 1 : b->workers,
 				       .cooperative = l->cooperative,
 				       .check_waits = b->check_waits,
