@@ -55,6 +55,7 @@ static const struct command commands[] = {
 #endif
 #ifdef CUTRACE_HAVE_REPLAY
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
+	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_PTX

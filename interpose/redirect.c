@@ -70,6 +70,13 @@ static const char *last_component(const char *path)
 	return last;
 }
 
+/* The loader keeps the path that a program asked for as a name of the recorder: who wants the driver itself, and has its
+ * path, says "/." before it (driver.c, zluda_core/proc_address.c). */
+static int is_driver(const char *path)
+{
+	return driver && (same(path, driver) || (path[0] == '/' && path[1] == '.' && same(path + 2, driver)));
+}
+
 EXPORT unsigned int la_version(unsigned int version)
 {
 	target = environment(RING_ENV_REDIRECT);
@@ -85,7 +92,7 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag
 	(void)flag;
 	if (*cookie == COOKIE_RECORDER && driver && same(last, REDIRECT_DRIVER_NAME))
 		return (char *)driver;
-	if (*cookie == COOKIE_RECORDER && driver && same(name, driver))
+	if ((*cookie == COOKIE_RECORDER || *cookie == COOKIE_DRIVER) && is_driver(name))
 		return (char *)name;
 	if (same(last, "libcuda.so.1") || same(last, "libcuda.so"))
 		return (char *)target;
@@ -129,7 +136,7 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *coo
 		thunk = find_thunk(map);
 		return 0;
 	}
-	if (driver && same(map->l_name, driver)) {
+	if (is_driver(map->l_name)) {
 		*cookie = COOKIE_DRIVER;
 		return LA_FLG_BINDTO;
 	}

@@ -41,5 +41,6 @@ int replay_run(const struct replay_options *opt);
 /* `cutrace replay`; argv[0] is the sub-command's name. */
 int cmd_replay(int argc, char **argv);
 int cmd_merge_results(int argc, char **argv);
+int cmd_enrich(int argc, char **argv);
 
 #endif

@@ -17,9 +17,16 @@ static pthread_once_t self_once = PTHREAD_ONCE_INIT;
 static void find_self(void)
 {
 	Dl_info info;
+	char path[4096 + 2] = "/."; /* a recorder around us may have our path as a name of its own */
 
-	if (dladdr((void *)find_self, &info) && info.dli_fname)
-		self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!dladdr((void *)find_self, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) >= sizeof(path) - 2)
+		return;
+	if (*info.dli_fname == '/')
+		strcpy(path + 2, info.dli_fname);
+	else
+		strcpy(path, info.dli_fname);
+	self = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 void *proc_find(const char *exported_name)
