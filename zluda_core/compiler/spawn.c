@@ -23,9 +23,11 @@ enum { STACK_BYTES = 256 << 10, HIGH_FD = 400, MAX_ENV = 32 };
 
 struct start {
 	const char *compiler;
-	int socket; /* the worker's end */
-	int error;  /* of posix_spawn */
-	char *env[MAX_ENV + 1];
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	char *argv[3], *env[MAX_ENV + 1];
+	pid_t pid;
+	int error; /* of posix_spawn */
 };
 
 /* What a worker may need of the program's environment; above all not LD_PRELOAD and LD_AUDIT. */
@@ -82,20 +84,12 @@ static int describe_signals(posix_spawnattr_t *attr)
 }
 
 /* In a process that shares the program's memory, while the calling thread sleeps: starts the worker and ends, so that
- * the worker is no child of the program. */
-static int start_worker(void *ctx)
+ * the worker is no child of the program. All else is done before, for this stack is none that the sanitizers know. */
+__attribute__((no_sanitize_address)) static int start_worker(void *ctx)
 {
 	struct start *s = ctx;
-	char *argv[] = {(char *)(uintptr_t)s->compiler, (char[]){"--worker"}, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	pid_t pid;
 
-	s->error = describe_files(&files, s->socket);
-	if (!s->error)
-		s->error = describe_signals(&attr);
-	if (!s->error)
-		s->error = posix_spawn(&pid, s->compiler, &files, &attr, argv, s->env);
+	s->error = posix_spawn(&s->pid, s->compiler, &s->files, &s->attr, s->argv, s->env);
 	return 0; /* ends the process, without what exit() does */
 }
 
@@ -133,18 +127,35 @@ static int move_up(int fd)
 	return high;
 }
 
+/* The worker's end is `socket`. 0 or an error number. */
+static int start(const char *compiler, int socket)
+{
+	struct start s = {.compiler = compiler,
+			  .argv = {(char *)(uintptr_t)compiler, (char *)(uintptr_t) "--worker", NULL}};
+	int e = describe_files(&s.files, socket);
+
+	if (e)
+		return e;
+	e = describe_signals(&s.attr);
+	if (!e) {
+		choose_environment(s.env);
+		e = run_between(&s);
+		posix_spawnattr_destroy(&s.attr);
+	}
+	posix_spawn_file_actions_destroy(&s.files);
+	return e;
+}
+
 int spawn_worker(const char *compiler, int *fd, struct diag *d)
 {
-	struct start s = {.compiler = compiler};
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return diag_set(d, CUTRACE_EIO, compiler, "no socket for a compile worker: %s",
 				strerror(errno));
-	s.socket = move_up(pair[1]);
-	choose_environment(s.env);
-	int e = run_between(&s);
-	close(s.socket);
+	int theirs = move_up(pair[1]);
+	int e = start(compiler, theirs);
+	close(theirs);
 	if (!e) {
 		*fd = move_up(pair[0]);
 		return 0;
