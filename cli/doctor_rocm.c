@@ -87,8 +87,8 @@ static void say_hip(struct doctor *doc, const struct hip_answer *a)
 		/* none at all is nothing wrong where there is no GPU; a broken one is */
 		bool is_note = a->opened == CUTRACE_ENOENT && !expected;
 
-		doctor_say(doc, SECTION, is_note ? DOCTOR_NOTE : DOCTOR_WRONG, a->d.hint, "%s%s%s",
-			   a->d.where, a->d.where[0] ? ": " : "", a->d.what);
+		doctor_say(doc, SECTION, is_note ? DOCTOR_NOTE : DOCTOR_WRONG, is_note ? NULL : a->d.hint,
+			   "%s%s%s", a->d.where, a->d.where[0] ? ": " : "", a->d.what);
 	} else if (a->started == CUTRACE_ENOENT) {
 		doctor_say(doc, SECTION, doctor_expects_gpu(doc) ? DOCTOR_WRONG : DOCTOR_NOTE,
 			   doctor_expects_gpu(doc)
