@@ -46,6 +46,8 @@ void devices_choose(void)
 	if (!strcmp(options.device, "auto"))
 		strcpy(options.device, preferred());
 	ops = device_find(options.device);
+	if (ops == &device_hip && hip_obeys_cuda_visible_devices())
+		options.visible_devices = NULL; /* not a second time */
 	if (!ops || !ops->count || options.count_given)
 		return;
 	n = ops->count(options.device_options, NULL); /* 0: opening the first one says why */

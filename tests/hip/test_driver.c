@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libcuda.so.1 on device hip over a stand-in, as driver-API programs see it. Arguments: the stand-in's major version, then
- * "auto NAME" to ask only which device a program gets when nobody chose one, or nothing.
+ * "auto NAME" to ask only which device a program gets when nobody chose one, "visible NUMBERS" to ask which of several,
+ * or nothing.
  */
 #include <sys/mman.h>
 
@@ -254,6 +255,23 @@ static int drop_failed_context(void **state)
 	return 0;
 }
 
+/* Numbers of the UUIDs of the devices that a program sees, as CUDA_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES are. */
+static int which_devices(const char *expected)
+{
+	char seen[20] = "";
+	CUuuid uuid;
+	int n = 0, r = cuInit(0);
+
+	if (!r)
+		r = cuDeviceGetCount(&n);
+	for (int i = 0; !r && i < n && i < 16; i++) {
+		r = cuDeviceGetUuid(&uuid, i);
+		seen[i] = uuid.bytes[14];
+	}
+	printf("%s\n", seen);
+	return strcmp(seen, strcmp(expected, "none") ? expected : "") != 0;
+}
+
 static int which_device(const char *expected)
 {
 	char name[64] = "none";
@@ -285,5 +303,7 @@ int main(int argc, char **argv)
 	flavour = atoi(argv[1]);
 	if (argc == 4 && !strcmp(argv[2], "auto"))
 		return which_device(argv[3]);
+	if (argc == 4 && !strcmp(argv[2], "visible"))
+		return which_devices(argv[3]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  */
 #include "zluda_core/device_hip/device_hip.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "zluda_core/device_hip/hip_backend.h"
@@ -32,6 +33,18 @@ unsigned hip_gpu_count(const char *options, struct diag *d)
 	if (names_one(options) || (options && strstr(options, "arena=")) || !hip_has_vmm(lib, 0))
 		return 1;
 	return (unsigned)devices;
+}
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+bool hip_obeys_cuda_visible_devices(void)
+{
+	return is_set("CUDA_VISIBLE_DEVICES") && !is_set("HIP_VISIBLE_DEVICES");
 }
 
 static int open_device(struct device **out, unsigned ordinal, const char *options,

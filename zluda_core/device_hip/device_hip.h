@@ -10,5 +10,7 @@
 
 /* GPUs that a program would see with these options: 1 where one is named. 0 with *d filled: HIP can't be used. */
 unsigned hip_gpu_count(const char *options, struct diag *d);
+/* HIP hides GPUs by CUDA_VISIBLE_DEVICES, too, unless it is empty or HIP_VISIBLE_DEVICES is there. */
+bool hip_obeys_cuda_visible_devices(void);
 
 #endif

@@ -33,9 +33,41 @@ uint64_t environment_number(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+/* HIP_VISIBLE_DEVICES, and only without it CUDA_VISIBLE_DEVICES: numbers, up to the first that isn't there. */
+static int visible(int list[MAX_DEVICES])
+{
+	int n = 0, all = (int)environment_number("HIP_STAND_IN_DEVICES", 1);
+	const char *text = getenv("HIP_VISIBLE_DEVICES");
+
+	if (!text || !*text)
+		text = getenv("CUDA_VISIBLE_DEVICES");
+	if (!text || !*text) {
+		for (; n < all && n < MAX_DEVICES; n++)
+			list[n] = n;
+		return n;
+	}
+	for (char *end; *text && n < MAX_DEVICES; text = end + (*end == ',')) {
+		long v = strtol(text, &end, 10);
+
+		if (end == text || v < 0 || v >= all)
+			break;
+		list[n++] = (int)v;
+	}
+	return n;
+}
+
 int device_count(void)
 {
-	return (int)environment_number("HIP_STAND_IN_DEVICES", 1);
+	int list[MAX_DEVICES];
+
+	return visible(list);
+}
+
+static int physical(int device)
+{
+	int list[MAX_DEVICES];
+
+	return device < visible(list) ? list[device] : 0;
 }
 
 const char *device_target(void)
@@ -177,7 +209,7 @@ int hipDeviceGetUuid(void *uuid, int device)
 	if (!is_device(device))
 		return result(E_DEVICE);
 	memcpy(uuid, "stand-in uuid 0", 16);
-	((char *)uuid)[14] = (char)('0' + device);
+	((char *)uuid)[14] = (char)('0' + physical(device));
 	return result(E_OK);
 }
 
