@@ -14,6 +14,7 @@
 #include "ptx/lower/warp.h"
 
 enum { STATE_WAITS = 0x40000000, ENDED = -1 };
+enum { MOST_IN_REGISTERS = 192 }; /* bytes of a lane's registers that stay in the GPU's from turn to turn */
 
 unsigned dispatch_state(struct lower *l, struct ir label, bool waits)
 {
@@ -173,6 +174,43 @@ bool dispatch_warp_operation(struct lower *l)
 	return false;
 }
 
+static uint32_t slot_bytes(const struct ptx_func *f, uint32_t k)
+{
+	return f->slots[k].bits > 64 ? 16 : f->slots[k].bits > 32 ? 8 : 4;
+}
+
+void dispatch_slot(struct lower *l, uint32_t k)
+{
+	struct dispatch *d = l->dispatch;
+	uint32_t bytes = slot_bytes(l->f, k);
+
+	if (!d->slot_bytes) {
+		fprintf(l->head, "  %%%sslot%u = alloca i%u, addrspace(5)\n", l->prefix, k,
+			l->f->slots[k].bits);
+		return;
+	}
+	d->slots_used = (d->slots_used + bytes - 1) & ~(bytes - 1);
+	fprintf(l->head, "  %%%sslot%u = getelementptr i8, ptr addrspace(5) %%d.slots, i32 %u\n", l->prefix,
+		k, d->slots_used);
+	d->slots_used += bytes;
+}
+
+/* Alignment may cost as much again. */
+static void choose_place_of_slots(struct lower *l)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t n = 0; n < l->norder; n++) {
+		const struct ptx_func *f = l->m->funcs[l->order[n]];
+		for (uint32_t k = 1; l->facts[f->index].merged && k < f->nslots; k++)
+			bytes += slot_bytes(f, k);
+	}
+	if (bytes <= MOST_IN_REGISTERS)
+		return;
+	l->dispatch->slot_bytes = 2 * bytes + 16;
+	fprintf(l->head, "  %%d.slots = alloca [%u x i8], align 16, addrspace(5)\n", l->dispatch->slot_bytes);
+}
+
 static void write_variables(struct lower *l)
 {
 	static const char *const words[] = {"d.pc", "d.members", "d.key", "d.back", "d.r0", "d.r1"};
@@ -272,6 +310,8 @@ static void write_ends(struct lower *l)
 	barrier_lanes_end(l);
 	dispatch_go_to(l, ir_text("%d", ENDED));
 	fputs("d.join:\n", l->body);
+	if (l->dispatch->slot_bytes)
+		ir_line(l, "call void asm sideeffect \"\", \"v,~{memory}\"(ptr addrspace(5) %%d.slots)");
 	ir_line(l, "br label %%d.next");
 	fputs("d.end:\n", l->body);
 	ir_line(l, "ret void");
@@ -297,6 +337,7 @@ void write_dispatched(struct lower *l)
 
 	l->dispatch = &d;
 	find_classes(l);
+	choose_place_of_slots(l);
 	write_variables(l);
 	dispatch_frames_begin(l);
 	barrier_kernel_begins(l);

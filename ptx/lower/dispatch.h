@@ -10,7 +10,9 @@
  * waves of 64 each half is a warp of its own. Operations of one kind at several places share one such state, which
  * they hand their operands to (ISA 9.7.13.7 ff.: "the same qualifiers and the same membermask").
  *
- * Registers are allocas of the kernel as everywhere; those of functions have a prefix. A function that is entered while
+ * Registers are allocas of the kernel as everywhere; those of functions have a prefix. When there are many, they stay in
+ * memory between turns: all would be live all the time, and LLVM 19 spills some of them where only part of their lanes
+ * are active. A function that is entered while
  * it is active already finds its frame saved on a stack.
  */
 #ifndef CUTRACE_PTX_LOWER_DISPATCH_H
@@ -38,6 +40,8 @@ void dispatch_return(struct lower *l);
 /* Variables of f, when it may be active several times. */
 bool dispatch_has_locals_on_stack(const struct lower *l);
 struct ir dispatch_local(struct lower *l, uint32_t symbol);
+/* f's register k, in the kernel's head. */
+void dispatch_slot(struct lower *l, uint32_t k);
 /* Allocas, in the kernel's head, of a name that other files use. */
 void dispatch_variable(struct lower *l, const char *name, const char *type);
 

@@ -29,6 +29,7 @@ struct dispatch {
 		barrier_poll; /* states of barrier.c, 0 before they are used, and their labels */
 	unsigned arrive_label, poll_label;
 	bool has_stack;
+	uint32_t slot_bytes, slots_used; /* of d.slots; 0: registers are allocas of their own */
 };
 
 enum { CUT = 1, CUT_STATE = 2 };

@@ -299,7 +299,10 @@ void write_frame(struct lower *l)
 	if (f->is_entry && f->nshared)
 		keep_shared(l);
 	for (uint32_t k = 1; k < f->nslots; k++)
-		fprintf(l->head, "  %%%sslot%u = alloca i%u, addrspace(5)\n", l->prefix, k, f->slots[k].bits);
+		if (l->dispatch)
+			dispatch_slot(l, k);
+		else
+			fprintf(l->head, "  %%slot%u = alloca i%u, addrspace(5)\n", k, f->slots[k].bits);
 	if (!dispatch_has_locals_on_stack(l))
 		write_variables(l);
 	stack_begins(l);
