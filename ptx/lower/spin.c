@@ -220,9 +220,12 @@ static bool has_fence(const struct spin *s, uint32_t loop)
 	return false;
 }
 
+/* Of memory that another thread can write: not of parameters, which a call's results are as well, and what is local. */
 static bool is_plain_load(const struct ptx_inst *i)
 {
-	return (i->op == PTX_OP_LD || i->op == PTX_OP_LDU) && !reads_others(i);
+	return (i->op == PTX_OP_LD || i->op == PTX_OP_LDU) && !reads_others(i) &&
+	       i->space != PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL && i->space != PTX_SPACE_CONST &&
+	       i->src[0].kind != PTX_OPND_PARAM;
 }
 
 /* Plain loads are read again only where something says so, or where the loop has nothing else that could end it. */
