@@ -60,11 +60,18 @@ EXPECT(table_way, t % 4 == 3 ? 9 : t % 4 + 1)
 EXPECT(thirty_two, 32)
 EXPECT(ones, 1)
 EXPECT(block_count, 4)
+EXPECT(many_sum, 50 * t + (10 + 59) * 25)
 EXPECT(two_entries, 48 * 1000 + (t % 2 ? 1 : 101) + lane % 4 * 101)
 
 #define LANE   "mov.u32 l, %laneid; "
 #define UNLOCK "membar.gl; atom.global.exch.b32 x, [m], 0; "
 #define COUNT  "ld.volatile.global.u32 y, [m+4]; add.u32 y, y, 1; st.volatile.global.u32 [m+4], y; "
+
+/* A statement for each of many registers. */
+#define TEN(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
+#define FIFTY(X)  TEN(X, 1) TEN(X, 2) TEN(X, 3) TEN(X, 4) TEN(X, 5)
+#define SET(n)    "add.u32 k" #n ", t, " #n "; "
+#define ADD(n)    "add.u32 r, r, k" #n "; "
 
 static const struct row rows[] = {
 	{.name = "spin lock",
@@ -80,6 +87,14 @@ static const struct row rows[] = {
 	 .block = 96,
 	 .blocks = 2,
 	 .expected = ones,
+	 .memory = {0, 192}},
+	{.name = "spin lock, with many registers",
+	 .body = ".reg .b32 k<60>; " FIFTY(
+		 SET) "L1: atom.global.cas.b32 x, [m], 0, 1; setp.ne.u32 p, x, 0; @p bra L1; "
+		      "membar.gl; " COUNT UNLOCK FIFTY(ADD),
+	 .block = 96,
+	 .blocks = 2,
+	 .expected = many_sum,
 	 .memory = {0, 192}},
 	{.name = "ticket lock",
 	 .body = "atom.global.add.u32 z, [m], 1; L1: ld.volatile.global.u32 x, [m+8]; setp.ne.u32 p, x, z; "
