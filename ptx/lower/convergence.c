@@ -45,7 +45,9 @@ bool reads_others(const struct ptx_inst *i)
 	case PTX_OP_ATOM:
 	case PTX_OP_MBARRIER_TEST_WAIT:
 	case PTX_OP_MBARRIER_TRY_WAIT: return true;
-	case PTX_OP_LD: return i->sem > PTX_WEAK;
+	case PTX_OP_LD:
+		return i->sem > PTX_WEAK && i->space != PTX_SPACE_LOCAL && i->space != PTX_SPACE_PARAM &&
+		       i->space != PTX_SPACE_CONST;
 	default: return false;
 	}
 }

@@ -105,6 +105,13 @@ struct search {
 
 static bool operand_same(struct search *s, const struct ptx_operand *o, unsigned depth);
 
+/* A generic address, though the same, may be of each thread's own memory. */
+static bool is_shared_read(const struct ptx_inst *i)
+{
+	return i->op != PTX_OP_LD || i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED ||
+	       i->space == PTX_SPACE_SHARED_CLUSTER;
+}
+
 /* What has the same value for all lanes that execute it, once these reads do. */
 static bool value_same(struct search *s, uint32_t v, unsigned depth)
 {
@@ -117,7 +124,7 @@ static bool value_same(struct search *s, uint32_t v, unsigned depth)
 	uint32_t n = (uint32_t)(i - s->f->insts);
 	bool reads =
 		i->op == PTX_OP_LD || i->op == PTX_OP_MBARRIER_TEST_WAIT || i->op == PTX_OP_MBARRIER_TRY_WAIT;
-	if (reads && (!s->spins[n] || s->nreads == MOST_DEPTH || i->ndst != 1))
+	if (reads && (!s->spins[n] || !is_shared_read(i) || s->nreads == MOST_DEPTH || i->ndst != 1))
 		return false;
 	if (reads)
 		s->reads[s->nreads++] = n;

@@ -60,6 +60,7 @@ EXPECT(table_way, t % 4 == 3 ? 9 : t % 4 + 1)
 EXPECT(thirty_two, 32)
 EXPECT(ones, 1)
 EXPECT(block_count, 4)
+EXPECT(own_turns, 40 - lane + 10)
 EXPECT(many_sum, 50 * t + (10 + 59) * 25)
 EXPECT(two_entries, 48 * 1000 + (t % 2 ? 1 : 101) + lane % 4 * 101)
 
@@ -124,6 +125,15 @@ static const struct row rows[] = {
 	 .block = 32,
 	 .expected = from_flag,
 	 .memory = {77}},
+	{.name = "loops that each lane counts in its own memory",
+	 .body = LANE ".local .u32 own; mov.u64 d, own; cvta.local.u64 d, d; st.volatile.local.u32 [own], l; "
+		      "L1: ld.volatile.local.u32 x, [own]; add.u32 x, x, 1; st.volatile.local.u32 [own], x; "
+		      "add.u32 r, r, 1; "
+		      "ld.volatile.local.u32 x, [own]; setp.lt.u32 p, x, 40; @p bra L1; "
+		      "L2: ld.volatile.u32 x, [d]; add.u32 x, x, 2; st.volatile.u32 [d], x; add.u32 r, r, 1; "
+		      "ld.volatile.u32 x, [d]; setp.lt.u32 p, x, 60; @p bra L2;",
+	 .block = 32,
+	 .expected = own_turns},
 	{.name = "lanes in turn, a .sync between",
 	 .body = LANE "mov.u32 z, 0; L1: ld.volatile.global.u32 x, [m]; setp.ne.u32 p, x, l; @p bra L2; "
 		      "add.u32 x, x, 1; st.volatile.global.u32 [m], x; mov.u32 z, 1; L2: setp.eq.u32 p, z, "
