@@ -18,7 +18,6 @@
 #include "zluda_core/compiler/device_library/float_parts.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("unroll")
 
 enum family { CT_f16, CT_bf16, CT_tf32, CT_f8, CT_s8, CT_s4, CT_b1 };
 
@@ -91,8 +90,8 @@ INLINE void add_product(struct shape s, union sum *sum, uint32_t a, uint32_t b, 
 INLINE void add_word(struct shape s, union sum *sum, uint32_t a, uint32_t b, uint32_t how)
 {
 	const unsigned bits = s.family == CT_b1 ? 32 : s.bits;
-
-	UNROLL for (unsigned e = 0; e < 32 / bits; e++)
+#pragma unroll
+	for (unsigned e = 0; e < 32 / bits; e++)
 		add_product(s, sum, a >> bits * e, b >> bits * e, how);
 }
 
@@ -101,8 +100,8 @@ INLINE void add_word(struct shape s, union sum *sum, uint32_t a, uint32_t b, uin
 INLINE void add_sparse_word(struct shape s, union sum *sum, uint32_t a, uint64_t b, uint32_t places,
 			    uint32_t how)
 {
-	UNROLL for (unsigned e = 0; e < 32 / s.bits; e++)
-	{
+#pragma unroll
+	for (unsigned e = 0; e < 32 / s.bits; e++) {
 		uint32_t at;
 
 		if (s.bits == 32)
@@ -152,8 +151,8 @@ INLINE uint32_t half_of_f64(double v)
 
 INLINE void read_accumulators(struct shape s, union sum *sum, ct_fragment c, uint32_t how)
 {
-	UNROLL for (unsigned i = 0; i < s.m * s.n / 32; i++)
-	{
+#pragma unroll
+	for (unsigned i = 0; i < s.m * s.n / 32; i++) {
 		if (s.family >= CT_s8)
 			sum[i].i = 0;
 		else if (how & CT_MMA_C_F16)
@@ -180,9 +179,8 @@ INLINE uint32_t finish_float(double v)
 INLINE ct_fragment result(struct shape s, const union sum *sum, ct_fragment c, uint32_t how)
 {
 	ct_fragment d = c;
-
-	UNROLL for (unsigned i = 0; i < s.m * s.n / 32; i++)
-	{
+#pragma unroll
+	for (unsigned i = 0; i < s.m * s.n / 32; i++) {
 		if (s.family >= CT_s8)
 			d[i] = finish_int((int32_t)c[i], sum[i].i, how);
 		else if (!(how & CT_MMA_D_F16))
@@ -205,33 +203,36 @@ INLINE ct_fragment product(struct shape s, ct_fragment a, ct_fragment b, ct_frag
 	union sum sum[8];
 
 	read_accumulators(s, sum, c, how);
-	UNROLL for (unsigned i = 0; s.is_sparse && i < 2; i++) places[i] =
-		metadata_of_row(s, e, i, how >> CT_MMA_SELECTOR & 3);
-	UNROLL for (unsigned step = 0; step < steps; step++)
-	{
-		_Pragma("nounroll") for (uint32_t t = 0; t < 4; t++)
-		{
+#pragma unroll
+	for (unsigned i = 0; s.is_sparse && i < 2; i++)
+		places[i] = metadata_of_row(s, e, i, how >> CT_MMA_SELECTOR & 3);
+#pragma unroll
+	for (unsigned step = 0; step < steps; step++) {
+#pragma nounroll
+		for (uint32_t t = 0; t < 4; t++) {
 			uint32_t row[4];
-
-			UNROLL for (unsigned i = 0; i < rows; i++) row[i] =
-				from_lane(a[rows * step + i], group + t);
-			UNROLL for (unsigned j = 0; j < 2 * columns; j++)
-			{
+#pragma unroll
+			for (unsigned i = 0; i < rows; i++)
+				row[i] = from_lane(a[rows * step + i], group + t);
+#pragma unroll
+			for (unsigned j = 0; j < 2 * columns; j++) {
 				const unsigned first = j / 2 * of_b;
 				const uint32_t from = column + j % 2 * 4;
 
 				if (!s.is_sparse) {
 					uint32_t w = from_lane(b[first + step], from + t);
-
-					UNROLL for (unsigned i = 0; i < rows; i++) add_word(
-						s, &sum[2 * (j / 2 * rows + i) + j % 2], row[i], w, how);
+#pragma unroll
+					for (unsigned i = 0; i < rows; i++)
+						add_word(s, &sum[2 * (j / 2 * rows + i) + j % 2], row[i], w,
+							 how);
 					continue;
 				}
 				uint32_t w = t < 2 ? b[first + 2 * step] : b[first + 2 * step + 1];
 				uint64_t pair = from_lane(w, from + t % 2 * 2);
 
 				pair |= (uint64_t)from_lane(w, from + t % 2 * 2 + 1) << 32;
-				UNROLL for (unsigned i = 0; i < rows; i++)
+#pragma unroll
+				for (unsigned i = 0; i < rows; i++)
 					add_sparse_word(s, &sum[2 * (j / 2 * rows + i) + j % 2], row[i], pair,
 							(uint32_t)(places[i] >> width * (4 * step + t)), how);
 			}
@@ -258,16 +259,14 @@ INLINE ct_doubles product_f64(struct shape s, ct_doubles8 a, ct_doubles b, ct_do
 {
 	const unsigned rows = s.m / 8;
 	const uint32_t group = warp_lane() & 28, column = warp_lane() % 4 * 8;
-
-	UNROLL for (unsigned step = 0; step < s.k / 4; step++)
-	{
-		_Pragma("nounroll") for (uint32_t t = 0; t < 4; t++)
-		{
+#pragma unroll
+	for (unsigned step = 0; step < s.k / 4; step++) {
+#pragma nounroll
+		for (uint32_t t = 0; t < 4; t++) {
 			double w[2] = {double_from_lane(b[step], column + t),
 				       double_from_lane(b[step], column + 4 + t)};
-
-			UNROLL for (unsigned i = 0; i < rows; i++)
-			{
+#pragma unroll
+			for (unsigned i = 0; i < rows; i++) {
 				double v = double_from_lane(a[rows * step + i], group + t);
 
 				c[2 * i] = fused(v, w[0], c[2 * i], rounding);
@@ -319,8 +318,8 @@ INLINE double quad_c(ct_fragment c, uint32_t first, uint32_t row, uint32_t colum
 
 	if (!(how & CT_MMA_C_F16))
 		return f64_of_f32_bits(c[i]);
-	UNROLL for (unsigned r = 0; r < 4; r++)
-	{
+#pragma unroll
+	for (unsigned r = 0; r < 4; r++) {
 		uint32_t w = from_lane(c[r], lane);
 		v = column / 2 == r ? w : v;
 	}
@@ -332,16 +331,16 @@ __attribute__((noinline)) ct_fragment ct_mma_quads(ct_fragment a, ct_fragment b,
 	const uint32_t lane = warp_lane(), first = lane & 12;
 	const struct shape s = {8, 32, 4, 16, CT_f16, false}; /* eight elements a lane */
 	union sum sum[8];
-
-	UNROLL for (unsigned i = 0; i < 8; i++)
-	{
+#pragma unroll
+	for (unsigned i = 0; i < 8; i++) {
 		uint32_t row, column;
 
 		quad_place(lane, i, how & CT_MMA_D_F16, &row, &column);
 		sum[i].f = quad_c(c, first, row, column, i, how);
-		_Pragma("nounroll") for (uint32_t k = 0; k < 4; k++) sum[i].f +=
-			quad_a(a, first, row, k, how & CT_MMA_A_BY_COLUMNS) *
-			quad_b(b, first, k, column, how & CT_MMA_B_BY_ROWS);
+#pragma nounroll
+		for (uint32_t k = 0; k < 4; k++)
+			sum[i].f += quad_a(a, first, row, k, how & CT_MMA_A_BY_COLUMNS) *
+				    quad_b(b, first, k, column, how & CT_MMA_B_BY_ROWS);
 	}
 	return result(s, sum, c, how);
 }

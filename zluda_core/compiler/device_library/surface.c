@@ -100,9 +100,8 @@ __attribute__((noinline)) void ct_surface_store_texel(uint64_t surface, uint64_t
 {
 	texture *t = (texture *)surface;
 	uint32_t bytes = t->texel_bytes / t->channels;
-
-	_Pragma("unroll") for (unsigned k = 0; k < 4; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 4; k++) {
 		ct_global uint8_t *p = (ct_global uint8_t *)(address + k * bytes);
 		uint32_t bits = k < channels ? formatted(t->texel, v[k]) : 0;
 

@@ -6,9 +6,7 @@
  */
 #include "zluda_core/compiler/device_library/texture.h"
 
-#define UNROLL _Pragma("unroll")
-#define ROLLED _Pragma("nounroll")
-#define APART  __attribute__((noinline)) /* long, and rarely reached */
+#define APART __attribute__((noinline)) /* long, and rarely reached */
 
 #define WEIGHT_ONE 256.0
 #define FAR        1099511627776.0 /* 2^40: beyond any texel, and whole in f64 */
@@ -106,9 +104,12 @@ static uint32_t size_of(texture_level *l, unsigned axis)
 	return axis == 0 ? l->width : axis == 1 ? l->height : l->depth;
 }
 
+/* The quotient may be a little off where hardware's division is. */
 static double modulo(double i, double n)
 {
-	return i - __builtin_floor(i / n) * n;
+	double r = i - __builtin_floor(i / n) * n;
+
+	return r < 0 ? r + n : r >= n ? r - n : r;
 }
 
 /* The index of a texel inside; below 0: outside. */
@@ -230,8 +231,8 @@ static struct on_face direction(const struct fetch *f)
 
 static void place_axes(const struct fetch *f, struct place *p, bool linear)
 {
-	UNROLL for (unsigned k = 0; k < 3; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++) {
 		if (k >= p->dims)
 			p->axis[k] = (struct axis){0, 0};
 		else if (f->how & CT_TEX_INTEGER)
@@ -247,8 +248,8 @@ static void place_cube(const struct fetch *f, struct place *p, bool linear)
 
 	p->face = on.face;
 	p->axis[2] = (struct axis){0, 0};
-	UNROLL for (unsigned k = 0; k < 2; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 2; k++) {
 		double u = ((k ? on.t : on.s) + 1) / 2 * p->l->width;
 
 		p->axis[k] = axis_of(u - u == 0 ? u : 0, 0, linear);
@@ -296,12 +297,13 @@ static struct ct_texel corner(const struct fetch *f, const struct place *p, unsi
 	double x[3];
 	uint32_t face = p->face, plane;
 	bool outside = false;
-
-	UNROLL for (unsigned k = 0; k < 3; k++) x[k] = k < p->dims ? p->axis[k].first + (which >> k & 1) : 0;
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++)
+		x[k] = k < p->dims ? p->axis[k].first + (which >> k & 1) : 0;
 	if (is_cube(f) && f->t->seamless)
 		cross_edge(p, x, &face);
-	UNROLL for (unsigned k = 0; k < 3; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++) {
 		uint32_t mode = is_cube(f)     ? DEV_ADDRESS_CLAMP
 				: f->t->linear ? DEV_ADDRESS_BORDER
 					       : f->s->address[k];
@@ -334,7 +336,9 @@ APART static double log2_of(double v)
 	}
 	z = (m - 1) / (m + 1);
 	z2 = z * z;
-	UNROLL for (int32_t k = 25; k >= 1; k -= 2) sum = sum * z2 + 1.0 / k;
+#pragma unroll
+	for (int32_t k = 25; k >= 1; k -= 2)
+		sum = sum * z2 + 1.0 / k;
 	return e + 2 * z * sum * 0x1.71547652b82fep+0; /* 1 / ln 2 */
 }
 
@@ -343,9 +347,8 @@ static double step_squared(const struct fetch *f, const uint32_t d[3])
 {
 	bool fractions = f->t->normalized && !f->s->force_texels;
 	double sum = 0;
-
-	UNROLL for (unsigned k = 0; k < 3; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++) {
 		double step = f64_of_f32_bits(d[k]) * (fractions ? size_of(&f->t->level[0], k) : 1);
 
 		if (k < (f->how & CT_TEX_DIMS))
@@ -406,22 +409,27 @@ static void add_level(const struct fetch *f, uint32_t level, bool linear, double
 		      struct sum *sum)
 {
 	struct place p = place(f, level, linear);
-	double whole = 1, v[4] = {0, 0, 0, 0};
-
-	UNROLL for (unsigned k = 0; k < 3; k++) whole *= k < p.dims ? WEIGHT_ONE : 1;
-	ROLLED for (unsigned which = 0; which < (linear ? 1u << p.dims : 1); which++)
-	{
+	double one = 1, v[4] = {0, 0, 0, 0};
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++)
+		one *= k < p.dims ? 1 / WEIGHT_ONE : 1;
+#pragma nounroll
+	for (unsigned which = 0; which < (linear ? 1u << p.dims : 1); which++) {
 		double weight = 1;
-
-		UNROLL for (unsigned k = 0; k < 3; k++) if (k < p.dims) weight *=
-			which >> k & 1 ? p.axis[k].weight : WEIGHT_ONE - p.axis[k].weight;
+#pragma unroll
+		for (unsigned k = 0; k < 3; k++)
+			if (k < p.dims)
+				weight *= which >> k & 1 ? p.axis[k].weight : WEIGHT_ONE - p.axis[k].weight;
 		if (weight == 0)
 			continue;
 		sum->last = corner(f, &p, which);
-		UNROLL for (unsigned k = 0; k < 4; k++) v[k] +=
-			weight / whole * f64_of_f32_bits(sum->last.channel[k]);
+#pragma unroll
+		for (unsigned k = 0; k < 4; k++)
+			v[k] += weight * one * f64_of_f32_bits(sum->last.channel[k]);
 	}
-	UNROLL for (unsigned k = 0; k < 4; k++) sum->v[k] += v[k] * level_weight;
+#pragma unroll
+	for (unsigned k = 0; k < 4; k++)
+		sum->v[k] += v[k] * level_weight;
 }
 
 /* The levels that count, and the second one's weight. */
@@ -450,13 +458,15 @@ static struct ct_texel sample(const struct fetch *f)
 	struct levels levels = levels_of(f, arithmetic && f->s->mip_filter);
 	struct sum sum = {{0, 0, 0, 0}, {{0, 0, 0, 0}}};
 	struct ct_texel out;
-
-	ROLLED for (uint32_t k = 0; k < (levels.weight > 0 ? 2 : 1); k++)
+#pragma nounroll
+	for (uint32_t k = 0; k < (levels.weight > 0 ? 2 : 1); k++)
 		add_level(f, levels.first + k, arithmetic && f->s->filter,
 			  k ? levels.weight : WEIGHT_ONE - levels.weight, &sum);
 	if (!arithmetic)
 		return sum.last;
-	UNROLL for (unsigned n = 0; n < 4; n++) out.channel[n] = f32_bits_of_f64(sum.v[n] / WEIGHT_ONE);
+#pragma unroll
+	for (unsigned n = 0; n < 4; n++)
+		out.channel[n] = f32_bits_of_f64(sum.v[n] * (1 / WEIGHT_ONE));
 	return out;
 }
 
@@ -465,13 +475,13 @@ static struct ct_texel gather(const struct fetch *f)
 {
 	struct place p = place(f, 0, true);
 	struct ct_texel out = {{0, 0, 0, 0}};
-
-	ROLLED for (unsigned k = 0; k < 4; k++)
-	{
+#pragma nounroll
+	for (unsigned k = 0; k < 4; k++) {
 		struct ct_texel texel = corner(f, &p, 0xb4 >> 2 * (3 - k) & 3);
 		uint32_t v = texel.channel[f->how / CT_TEX_CHANNEL & 3];
-
-		UNROLL for (unsigned n = 0; n < 4; n++) out.channel[n] = k == n ? v : out.channel[n];
+#pragma unroll
+		for (unsigned n = 0; n < 4; n++)
+			out.channel[n] = k == n ? v : out.channel[n];
 	}
 	return out;
 }
@@ -495,9 +505,8 @@ __attribute__((noinline)) ct_words4 ct_tex(uint64_t t, uint64_t s, uint32_t how,
 	struct fetch f = {.t = (texture *)t, .s = (texture *)s, .how = how, .layer = layer};
 	struct ct_texel texel;
 	ct_words4 out;
-
-	UNROLL for (unsigned k = 0; k < 3; k++)
-	{
+#pragma unroll
+	for (unsigned k = 0; k < 3; k++) {
 		f.at[k] = at[k];
 		f.dx[k] = dx[k];
 		f.dy[k] = dy[k];
@@ -505,8 +514,9 @@ __attribute__((noinline)) ct_words4 ct_tex(uint64_t t, uint64_t s, uint32_t how,
 	}
 	f.level = how & CT_TEX_INTEGER ? (double)(int32_t)at[3] : f64_of_f32_bits(at[3]);
 	texel = how & CT_TEX_GATHER ? gather(&f) : sample(&f);
-	UNROLL for (unsigned k = 0; k < 4; k++) out[k] =
-		how & CT_TEX_HALVES ? half_of(f.t, texel.channel[k]) : texel.channel[k];
+#pragma unroll
+	for (unsigned k = 0; k < 4; k++)
+		out[k] = how & CT_TEX_HALVES ? half_of(f.t, texel.channel[k]) : texel.channel[k];
 	return out;
 }
 
