@@ -73,6 +73,8 @@ static void properties(void **state)
 	assert_non_null(strstr(d.what, "interp"));
 	assert_int_equal(device_amdemu.control(t.dev, "brightness", "1", &d), CUTRACE_ENOTSUP);
 	assert_int_equal(device_amdemu.control(t.dev, "deterministic", "1", &d), 0);
+	assert_int_equal(device_amdemu.control(t.dev, "heap_bytes", "65536", &d), 0);
+	assert_int_equal(device_amdemu.control(t.dev, "print_bytes", "much", &d), CUTRACE_EINVAL);
 	test_close(&t);
 }
 
@@ -141,6 +143,16 @@ static const struct end {
 	 0,
 	 0,
 	 {"stack"}},
+	/* in the device library, on behalf of a call */
+	{".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n",
+	 "setp.ne.u32 p, gid, 1; @p bra OVER; { .param .b64 x; .param .b64 y; .param .b32 r; mov.u64 a, "
+	 "4096;\n"
+	 "st.param.b64 [x], a; st.param.b64 [y], a;\ncall (r), vprintf, (x, y); }\nOVER:",
+	 NULL,
+	 DEV_FAULT_ILLEGAL_ADDRESS,
+	 0,
+	 1,
+	 {"illegal load of 1 bytes at global address 0x1000", "`call (r), vprintf"}},
 	{".extern .func free(.param .b64 p);\n",
 	 "setp.ne.u32 p, gid, 2; @p bra OVER; { .param .b64 x; st.param.b64 [x], out; call free, (x); "
 	 "}\nOVER:",
