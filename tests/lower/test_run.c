@@ -136,6 +136,16 @@ static uint32_t dp4a(uint32_t a, uint32_t b, uint32_t c, unsigned t)
 }
 CASE(dp2a_hi, c + (uint32_t)((int16_t)a * (int32_t)(b >> 16 & 255)) +
 		      (uint32_t)((int16_t)(a >> 16) * (int32_t)(b >> 24)))
+/* Of parts 0 to 3: a.b0 and a.b3, a.b1 and b.b3, a.b2 and a.b1, a.b3 and b.b1. */
+static uint32_t averages(uint32_t a, uint32_t b, uint32_t c, unsigned t)
+{
+	uint32_t other = (a >> 24) | (b >> 24) << 8 | (a >> 8 & 255) << 16 | (b >> 8 & 255) << 24, r = 0;
+
+	(void)c, (void)t;
+	for (unsigned k = 0; k < 32; k += 8)
+		r |= ((a >> k & 255) + (other >> k & 255) + 1) / 2 << k;
+	return r;
+}
 CASE(second, b)
 CASE(part_of_second, b &(0xffffffffu >> (32 - 8 * (t % 4 + 1))))
 CASE(second_or_zero, t & 1 ? 0 : b)
@@ -280,6 +290,7 @@ static const struct row {
 	{"dp4a.u32.s32", "dp4a.u32.s32 r, a, b, c;", dp4a, false},
 	{"dp2a.hi.s32.u32", "dp2a.hi.s32.u32 r, a, b, c;", dp2a_hi, false},
 	{"szext.wrap.s32", "szext.wrap.s32 r, a, c;", szext_s, false},
+	{"vavrg4", "vavrg4.u32.u32.u32 r, a, b.b5173, c;", averages, false},
 	{"cp.async",
 	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "
 	 "mul.wide.u32 e, t, 12; add.u64 d, d, e; cp.async.ca.shared.global [y], [d+4], 4; "
