@@ -27,6 +27,7 @@ struct job {
 	LLVMTargetMachineRef machine;
 	bool failed; /* LLVM reported an error; *d has it */
 	bool huge;   /* see huge_block.h */
+	bool spills; /* SGPRs and VGPRs: see emit_apart */
 	unsigned level;
 };
 
@@ -185,7 +186,10 @@ static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, 
 {
 	struct emission e = {j, type, last};
 
-	return j->huge ? emit_apart(emit_here, &e, j->name, out, bytes, j->d) : emit_here(&e, out, bytes);
+	unsigned options = (j->huge ? EMIT_HUGE_BLOCK : 0) | (j->spills ? EMIT_SPILLS : 0);
+
+	return options ? emit_apart(emit_here, &e, options, j->name, out, bytes, j->d)
+		       : emit_here(&e, out, bytes);
 }
 
 static int keep_optimized(struct job *j, struct compiled *out)
@@ -248,6 +252,12 @@ int compiler_run_at(const struct lowered *l, const char *name, const struct lowe
 	memset(out, 0, sizeof(*out));
 	rc = compile(&j, l, target, wanted, out);
 	close_job(&j);
+	if (!rc && out->stats.spilled_sgprs && out->stats.spilled_vgprs) {
+		compiled_free(out);
+		j = (struct job){.name = name, .d = d, .level = level, .spills = true};
+		rc = compile(&j, l, target, wanted, out);
+		close_job(&j);
+	}
 	if (rc)
 		compiled_free(out);
 	return rc;

@@ -36,23 +36,30 @@ bool has_huge_block(LLVMModuleRef module)
 	return false;
 }
 
-/* No clusters of neighbouring accesses, whose edges cost most; dependencies are kept of so many accesses at a time. */
-static void set_options(void)
+/* Huge blocks: no clusters of neighbouring accesses, whose edges cost most; dependencies are kept of so many accesses at a
+ * time. */
+static void set_options(unsigned which)
 {
-	static const char *const options[] = {"cutrace-compile", "-misched-cluster=0",
-					      "-dag-maps-huge-region=200"};
+	const char *options[4] = {"cutrace-compile"};
+	int n = 1;
 
-	LLVMParseCommandLineOptions(sizeof(options) / sizeof(options[0]), options, NULL);
+	if (which & EMIT_HUGE_BLOCK) {
+		options[n++] = "-misched-cluster=0";
+		options[n++] = "-dag-maps-huge-region=200";
+	}
+	if (which & EMIT_SPILLS)
+		options[n++] = "-amdgpu-spill-sgpr-to-vgpr=0";
+	LLVMParseCommandLineOptions(n, options, NULL);
 }
 
-static _Noreturn void run_child(int fd, emit_work emit, void *ctx, struct diag *d)
+static _Noreturn void run_child(int fd, emit_work emit, void *ctx, unsigned options, struct diag *d)
 {
 	struct wire_message m;
 	char *out = NULL;
 	size_t bytes = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	set_options();
+	set_options(options);
 	int rc = emit(ctx, &out, &bytes);
 	wire_begin(&m, WIRE_LINES);
 	wire_put_diag(&m, rc, d);
@@ -75,7 +82,8 @@ static int take(struct wire_message *m, const char *name, char **out, size_t *by
 	return 0;
 }
 
-int emit_apart(emit_work emit, void *ctx, const char *name, char **out, size_t *bytes, struct diag *d)
+int emit_apart(emit_work emit, void *ctx, unsigned options, const char *name, char **out, size_t *bytes,
+	       struct diag *d)
 {
 	struct wire_message m = {0};
 	int pair[2];
@@ -84,7 +92,7 @@ int emit_apart(emit_work emit, void *ctx, const char *name, char **out, size_t *
 		return diag_set(d, CUTRACE_EIO, name, "no socket: %s", strerror(errno));
 	pid_t pid = fork();
 	if (!pid)
-		run_child(pair[1], emit, ctx, d);
+		run_child(pair[1], emit, ctx, options, d);
 	close(pair[1]);
 	int rc = pid < 0 ? CUTRACE_EIO : wire_receive(pair[0], &m, 0);
 	close(pair[0]);
