@@ -56,6 +56,7 @@ static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_REPLAY
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
 	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
+	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_PTX

@@ -4,15 +4,11 @@
  * driver, so the trace is replayed, and the replay recorded with --check=contents: the new trace makes the same
  * launches, and has what they wrote on that driver.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "replay/replay.h"
+#include "replay/rerecord.h"
 
 static const char help[] = "usage: cutrace enrich FILE -o OUT [OPTIONS]\n\n"
 			   "Makes a trace that has what each launch wrote (as record --check=contents does) "
@@ -29,14 +25,10 @@ static const char help[] = "usage: cutrace enrich FILE -o OUT [OPTIONS]\n\n"
 			   "(the new trace then holds other\n"
 			   "results than FILE), 2 wrong usage, 125 could not replay.\n";
 
-struct enrich {
-	const char *input, *output, *driver, *device, *check;
-};
-
 enum { OPT_DRIVER = 256, OPT_DEVICE, OPT_CHECK };
 
 /* 0; 1: nothing is left to do; -1: wrong usage. */
-static int parse(struct enrich *o, int argc, char **argv)
+static int parse(struct rerecord *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'},
@@ -73,43 +65,9 @@ static int parse(struct enrich *o, int argc, char **argv)
 	return -1;
 }
 
-/* record ... -- replay ..., both of this very program. */
-static int run(const struct enrich *o)
-{
-	const char *target = o->driver ? "--driver" : "--device";
-	const char *which = o->driver ? o->driver : o->device ? o->device : "interp";
-	char check[1100], exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int status;
-	pid_t pid;
-
-	if (n <= 0) {
-		fprintf(stderr, "/proc/self/exe: error: can't be read: %s\n", strerror(errno));
-		return REPLAY_COULD_NOT;
-	}
-	exe[n] = '\0';
-	snprintf(check, sizeof(check), "--check=contents%s%s", o->check ? "," : "", o->check ? o->check : "");
-	const char *args[] = {exe,  "record", "-q",     check,  "-o",  o->output, target,   which,
-			      "--", exe,      "replay", target, which, "--",      o->input, NULL};
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		execv(exe, (char **)(uintptr_t)args);
-		_exit(REPLAY_COULD_NOT);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid < 0 || !WIFEXITED(status)) {
-		fprintf(stderr, "cutrace enrich: error: %s\n",
-			pid < 0 ? strerror(errno) : "the replay was ended by a signal");
-		return REPLAY_COULD_NOT;
-	}
-	return WEXITSTATUS(status);
-}
-
 int cmd_enrich(int argc, char **argv)
 {
-	struct enrich o = {0};
+	struct rerecord o = {0};
 	int rc = parse(&o, argc, argv);
 
 	if (rc) {
@@ -117,15 +75,10 @@ int cmd_enrich(int argc, char **argv)
 			fputs("`cutrace enrich --help` lists the options\n", stderr);
 		return rc < 0 ? REPLAY_USAGE : REPLAY_MATCH;
 	}
-	if (access(o.input, R_OK)) {
-		fprintf(stderr, "%s: error: %s\n", o.input, strerror(errno));
-		return REPLAY_COULD_NOT;
-	}
-	if (!access(o.output, F_OK)) {
-		fprintf(stderr, "%s: error: this exists; a trace is not overwritten\n", o.output);
-		return REPLAY_COULD_NOT;
-	}
-	rc = run(&o);
+	rc = rerecord_check(&o, "enrich");
+	if (rc)
+		return rc;
+	rc = rerecord_run(&o, "enrich");
 	if (rc == REPLAY_DIFFERS)
 		fprintf(stderr,
 			"cutrace enrich: warning: the replay did not have the results of %s: what %s has of "

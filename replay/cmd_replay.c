@@ -43,6 +43,8 @@ static const char help[] =
 	"  -j, --jobs N         isolated, in N processes at a time; 0: one a core\n"
 	"  --shard I/N          isolated, the I-th of N parts of the launches (I from 1); with -o, for\n"
 	"                       cutrace merge-results\n"
+	"  --launches A[-B]     isolated: make only the launches of calls A to B\n"
+	"  --no-compare         isolated: compare nothing after launches\n"
 	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which "
 	"the\n"
 	"                       interpreter makes with fusing, order, grouping and approximations left to\n"
@@ -73,6 +75,8 @@ enum {
 	OPT_VERBOSE,
 	OPT_ISOLATED,
 	OPT_ENVELOPE,
+	OPT_LAUNCHES,
+	OPT_NO_COMPARE,
 	OPT_SHARD
 };
 
@@ -85,6 +89,8 @@ static const struct option long_options[] = {
 	{"atol", required_argument, NULL, OPT_ATOL},
 	{"stop-at", required_argument, NULL, OPT_STOP},
 	{"isolated", no_argument, NULL, OPT_ISOLATED},
+	{"no-compare", no_argument, NULL, OPT_NO_COMPARE},
+	{"launches", required_argument, NULL, OPT_LAUNCHES},
 	{"envelope", required_argument, NULL, OPT_ENVELOPE},
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
@@ -144,6 +150,7 @@ static const char *expected(int option)
 	case OPT_RTOL:
 	case OPT_ATOL: return "a number that is 0 or more, like 1e-5";
 	case 'j': return "a number of processes up to 1024, 0 for one a core";
+	case OPT_LAUNCHES: return "A or A-B, calls of launches, from 1 (see cutrace dump)";
 	case OPT_ENVELOPE: return "a number of runs, 0 or from 3 to 64";
 	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
 	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
@@ -161,6 +168,22 @@ static bool take_jobs(struct replay_options *o, const char *arg)
 	o->jobs = n ? (unsigned)n : cores > 0 ? (unsigned)cores : 1;
 	o->isolated = true;
 	return true;
+}
+
+bool replay_parse_launches(const char *text, uint64_t *first, uint64_t *last)
+{
+	char *end;
+
+	errno = 0;
+	*first = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	*last = *first;
+	if (!*first || errno || (*end && *end != '-'))
+		return false;
+	if (*end == '-') {
+		text = end + 1;
+		*last = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	}
+	return !*end && !errno && *last >= *first;
 }
 
 static bool take_envelope(struct replay_options *o, const char *arg)
@@ -202,6 +225,10 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_STOP: return parse_u64(arg, &o->stop_at) && o->stop_at ? NULL : "--stop-at";
 	case OPT_ISOLATED: o->isolated = true; return NULL;
 	case 'j': return take_jobs(o, arg) ? NULL : "--jobs";
+	case OPT_NO_COMPARE: o->isolated = o->no_compare = true; return NULL;
+	case OPT_LAUNCHES:
+		o->isolated = true;
+		return replay_parse_launches(arg, &o->first_launch, &o->last_launch) ? NULL : "--launches";
 	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
@@ -395,6 +422,8 @@ int cmd_replay(int argc, char **argv)
 		return usage("--device names one of our devices, --driver another driver: not both%s", "");
 	if (o.shards && o.jobs > 1)
 		return usage("--shard is one part, -j several: not both%s", "");
+	if (o.last_launch && (o.shards || o.jobs > 1))
+		return usage("--launches names the part itself: no --shard or -j with it%s", "");
 	if (o.isolated && o.verify_addresses)
 		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)

@@ -136,7 +136,7 @@ struct question {
 	const struct elem_type *type;
 };
 
-static void update(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n,
+static void update(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n, bool recorded,
 		   const char *why, const void *want, const void *got)
 {
 	static const char *const grades[] = {
@@ -148,12 +148,12 @@ static void update(sqlite3 *db, const struct question *q, const struct envelope 
 	if (why)
 		snprintf(note, sizeof(note), "not judged by an envelope: %s", why);
 	else if (v->grade == ENVELOPE_OUTSIDE)
-		snprintf(
-			note, sizeof(note),
-			"outside the envelope of %u legal results: %llu elements, up to %.3g times as far as "
-			"legal ones lie outside each other (%llu of %llu elements vary)",
-			n, (unsigned long long)v->outside, v->worst, (unsigned long long)v->varying,
-			(unsigned long long)v->elements);
+		snprintf(note, sizeof(note),
+			 "%soutside the envelope of %u legal results: %llu elements, up to %.3g times as far "
+			 "as "
+			 "legal ones lie outside each other (%llu of %llu elements vary)",
+			 recorded ? "what was recorded is " : "", n, (unsigned long long)v->outside, v->worst,
+			 (unsigned long long)v->varying, (unsigned long long)v->elements);
 	else
 		snprintf(note, sizeof(note),
 			 "inside the envelope of %u legal results, %.3g wide on the average%s", n, v->width,
@@ -202,13 +202,20 @@ static void judge(sqlite3 *db, struct session *s, uint32_t process, const struct
 		if (v[run].bytes == v[0].bytes)
 			legal[n++] = (const char *)v[run].p + q->at;
 	}
-	legal[n++] = recorded;
-	if (!have || n < 4) {
-		update(db, q, NULL, n, "too few runs of the interpreter came to their end", NULL, NULL);
+	if (!have || n < 3) {
+		update(db, q, NULL, n, false, "too few runs of the interpreter came to their end", NULL,
+		       NULL);
 	} else {
 		const void *got = (const char *)v[0].p + q->at;
-		envelope_grade(q->type, legal, n, got, q->bytes, &e);
-		update(db, q, &e, n, NULL, recorded, got);
+		bool mine = true;
+
+		/* The recording is judged first: what it has may be what is not legal, and the device right. */
+		envelope_grade(q->type, legal, n, recorded, q->bytes, &e);
+		if (e.grade != ENVELOPE_OUTSIDE) {
+			mine = false;
+			envelope_grade(q->type, legal, n, got, q->bytes, &e);
+		}
+		update(db, q, &e, n, mine, NULL, recorded, got);
 	}
 	for (unsigned run = 0; run <= open; run++)
 		view_close(&v[run]);
@@ -256,7 +263,7 @@ static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uin
 		void *recorded;
 
 		if (!map_get(&p->calls, q.call, NULL)) {
-			update(db, &q, NULL, 0, "too many launches differ", NULL, NULL);
+			update(db, &q, NULL, 0, false, "too many launches differ", NULL, NULL);
 			continue;
 		}
 		recorded = locate(t, &q);

@@ -27,8 +27,11 @@ struct replay_options {
 	uint64_t stop_at;       /* last call to issue; 0 = all */
 	bool isolated;          /* each launch from what it began with when it was recorded */
 	unsigned shard, shards; /* of an isolated replay: shard 0 to shards - 1; shards 0: not a shard */
-	unsigned envelope; /* runs of the interpreter that show what is legal, where an isolated launch differs; 0: none */
-	unsigned jobs;          /* shards at a time, in processes of their own; 0 or 1: none */
+	unsigned
+		envelope; /* runs of the interpreter that show what is legal, where an isolated launch differs; 0: none */
+	uint64_t first_launch, last_launch; /* of an isolated replay: calls; 0: all */
+	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
+	bool no_compare;                    /* what launches wrote: put back unseen */
 	bool json, verbose, quiet;
 	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
@@ -42,5 +45,8 @@ int replay_run(const struct replay_options *opt);
 int cmd_replay(int argc, char **argv);
 int cmd_merge_results(int argc, char **argv);
 int cmd_enrich(int argc, char **argv);
+int cmd_trim(int argc, char **argv);
+/* "A" or "A-B", calls from 1 on. */
+bool replay_parse_launches(const char *text, uint64_t *first, uint64_t *last);
 
 #endif

@@ -619,7 +619,7 @@ int session_run(struct session *s)
 		rc = make_result(s, &rec);
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
-	if (!rc && s->opt->isolated && s->opt->envelope)
+	if (!rc && s->opt->isolated && s->opt->envelope && !s->opt->no_compare)
 		rc = probe_folder_make(s);
 	if (!rc && s->opt->jobs > 1)
 		rc = shards_run(s, replay_part, &rec);
@@ -632,7 +632,8 @@ int session_run(struct session *s)
 	probe_folder_remove(s);
 	if (s->show_progress)
 		end_progress();
-	if (!rc && !s->opt->stop_at)
+	/* Nobody reads of it. */
+	if (!rc && !s->opt->stop_at && (!s->opt->quiet || s->opt->result_path))
 		find_store(s);
 	if (!rc && s->opt->inject)
 		injection_note(s);

@@ -57,6 +57,11 @@ int shard_plan(struct engine *e, struct diag *d)
 		e->shard_first = e->blame->launch;
 		return 0;
 	}
+	if (e->opt->last_launch) {
+		e->shard_first = e->opt->first_launch;
+		e->shard_end = e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
+		return 0;
+	}
 	if (!n)
 		return 0;
 	launches = ask(e, "SELECT count(*) " LAUNCHES, 0);

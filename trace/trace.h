@@ -177,6 +177,9 @@ int trace_writer_close(struct trace_writer *w, struct diag *d);
  * leaves in it what is known of the end of the recording. Nothing happens to a closed one; refused while
  * somebody is writing. */
 int trace_finish(const char *path, struct diag *d);
+/* For a closed trace whose launches are those of calls `first` to `last` of another closed trace, made again: what they
+ * wrote becomes what they wrote in that one. *taken: contents that were not the same. */
+int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, uint64_t *taken, struct diag *d);
 /* SQLite refuses such a path and does not say why. */
 bool trace_path_too_long(const char *path, struct diag *d);
 

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# A few launches as a trace of their own: they begin with the memory that they had, their results stay those of the recording,
+# also when the device that they are made on again has others, and the new trace shows what the old one does.
+set -eu
+# shellcheck source=SCRIPTDIR/../e2e/lib.sh
+. "$(dirname "$0")/../e2e/lib.sh"
+fresh_work trim
+
+written="SELECT p.width, hex(b.hash) FROM payload p, buffer b WHERE b.id = p.buffer AND p.kind = 'written'"
+trace=$work/sort.trace
+expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$programs/driver_bitonic_sort"
+calls=$(sqlite3 "$trace" "SELECT call FROM launch ORDER BY call LIMIT 2 OFFSET 2")
+first=$(echo "$calls" | head -n 1) last=$(echo "$calls" | tail -n 1)
+expect 0 "$cutrace" trim "$trace" --launches "$first-$last" -o "$work/two.trace"
+[ "$(sqlite3 "$work/two.trace" 'SELECT count(*) FROM launch')" = 2 ] || fail 'not two launches'
+sqlite3 "$trace" "$written AND p.call BETWEEN $first AND $last ORDER BY p.id" >"$work/a"
+sqlite3 "$work/two.trace" "$written ORDER BY p.id" >"$work/b"
+cmp "$work/a" "$work/b" || fail 'the launches wrote something else'
+expect 0 "$cutrace" replay --isolated "$work/two.trace"
+says out 'match: 2 launches'
+expect 0 "$cutrace" info --check "$work/two.trace"
+
+# One wrong launch among others: of two trimmed traces one shows it.
+cp "$trace" "$work/wrong.trace"
+other=$(sqlite3 "$trace" "SELECT p.buffer FROM payload p WHERE p.kind = 'written' AND p.call = $last")
+sqlite3 "$work/wrong.trace" "UPDATE payload SET buffer = $other WHERE kind = 'written' AND call = $first;
+	UPDATE launch_hash SET hash = (SELECT hash FROM buffer WHERE id = $other) WHERE launch = $first; DELETE FROM row_hash"
+expect 1 "$cutrace" replay -q --isolated "$work/wrong.trace"
+expect 0 "$cutrace" trim "$work/wrong.trace" --launches "$first" -o "$work/shows.trace"
+expect 1 "$cutrace" replay --isolated "$work/shows.trace"
+says out 'kernel +bitonic_'
+sqlite3 "$work/wrong.trace" "$written AND p.call = $first" >"$work/a"
+sqlite3 "$work/shows.trace" "$written" >"$work/b"
+cmp "$work/a" "$work/b" || fail 'the evidence of the recording was lost'
+expect 0 "$cutrace" info --check "$work/shows.trace"
+after=$(sqlite3 "$trace" "SELECT call FROM launch WHERE call > $last ORDER BY call LIMIT 1")
+expect 0 "$cutrace" trim "$work/wrong.trace" --launches "$after" -o "$work/clean.trace"
+expect 0 "$cutrace" replay -q --isolated "$work/clean.trace"
+
+expect 125 "$cutrace" trim "$trace" --launches "$first" -o "$work/clean.trace"
+says err 'this exists'
+expect 2 "$cutrace" trim "$trace" --launches x -o "$work/new.trace"
+says err "'x' is not A or A-B"
+expect 2 "$cutrace" trim "$trace" -o "$work/new.trace"
+expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$programs/driver_saxpy"
+expect 125 "$cutrace" trim "$work/plain.trace" --launches 10 -o "$work/new.trace"
+says err 'check=contents'
+[ ! -e "$work/new.trace" ] || fail 'a trace that could not be made is there'
+finish
