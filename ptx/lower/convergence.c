@@ -81,9 +81,9 @@ struct flow {
 	uint8_t *spins;         /* by instruction: spin.h */
 	uint32_t *loop;         /* by block: its loop */
 	uint8_t *event, *other; /* by block: enum event */
-	uint32_t *stack;
-	bool *seen;
-	bool apart;
+	bool *leads;            /* by block: a way leads from it to fl->other, wherever it meets the others */
+	uint32_t *stack, *seen; /* of a search; seen: by block, its number */
+	uint32_t search;
 };
 
 static bool full_mask(const struct ptx_inst *i)
@@ -179,21 +179,42 @@ static bool leads_to(struct flow *fl, const uint8_t *event, uint32_t b, uint32_t
 
 	if (b == stop)
 		return false;
-	memset(fl->seen, 0, fl->f->nblocks);
+	fl->search++;
 	fl->stack[n++] = b;
-	fl->seen[b] = true;
+	fl->seen[b] = fl->search;
 	while (n) {
 		b = fl->stack[--n];
 		if (event[b] == FOUND)
 			return true;
 		const struct ptx_block *k = &fl->f->blocks[b];
 		for (uint32_t s = 0; event[b] == NOTHING && s < k->nsuccs; s++)
-			if (k->succs[s] != stop && !fl->seen[k->succs[s]]) {
-				fl->seen[k->succs[s]] = true;
+			if (k->succs[s] != stop && fl->seen[k->succs[s]] != fl->search) {
+				fl->seen[k->succs[s]] = fl->search;
 				fl->stack[n++] = k->succs[s];
 			}
 	}
 	return false;
+}
+
+/* leads_to of all blocks at once, without a stop: backwards from where the events are. */
+static void find_leads(struct flow *fl)
+{
+	const struct ptx_func *f = fl->f;
+	uint32_t n = 0;
+
+	for (uint32_t b = 0; b < f->nblocks; b++) {
+		fl->leads[b] = fl->other[b] == FOUND;
+		if (fl->leads[b])
+			fl->stack[n++] = b;
+	}
+	while (n) {
+		const struct ptx_block *k = &f->blocks[fl->stack[--n]];
+		for (uint32_t p = 0; p < k->npreds; p++)
+			if (!fl->leads[k->preds[p]] && fl->other[k->preds[p]] == NOTHING) {
+				fl->leads[k->preds[p]] = true;
+				fl->stack[n++] = k->preds[p];
+			}
+	}
 }
 
 static bool listed_before(const struct ptx_block *b, uint32_t s)
@@ -215,7 +236,7 @@ static bool branch_parts(struct flow *fl, uint32_t d)
 			continue;
 		if (leads_to(fl, fl->event, b->succs[s], b->ipdom))
 			towards++;
-		else if (leads_to(fl, fl->other, b->succs[s], PTX_NONE))
+		else if (fl->leads[b->succs[s]])
 			elsewhere++;
 	}
 	return towards > 1 || (towards && elsewhere);
@@ -228,7 +249,7 @@ static bool guard_parts(struct flow *fl, uint32_t b, uint32_t n, const struct go
 	enum event e = first_event(fl, n + 1, k->first + k->ninsts, g);
 
 	for (uint32_t s = 0; e == NOTHING && s < k->nsuccs; s++)
-		if (leads_to(fl, fl->other, k->succs[s], PTX_NONE))
+		if (fl->leads[k->succs[s]])
 			e = FOUND;
 	return e == FOUND;
 }
@@ -256,6 +277,7 @@ static bool parts(struct flow *fl, enum ptx_level limit, const struct goal *g, c
 {
 	find_events(fl, g, fl->event);
 	find_events(fl, other, fl->other);
+	find_leads(fl);
 	for (uint32_t b = 0; b < fl->f->nblocks; b++)
 		if ((fl->u.divergent[b] > limit && branch_parts(fl, b)) ||
 		    guarded_parts(fl, b, limit, g, other))
@@ -445,10 +467,11 @@ static bool flow_open(struct flow *fl)
 	fl->event = calloc(n, 1);
 	fl->other = calloc(n, 1);
 	fl->seen = calloc(n, sizeof(*fl->seen));
+	fl->leads = calloc(n, sizeof(*fl->leads));
 	fl->stack = calloc(n, sizeof(*fl->stack));
 	fl->spins = calloc((size_t)fl->f->ninsts + 1, 1);
 	fl->loop = calloc(n, sizeof(*fl->loop));
-	return fl->event && fl->other && fl->seen && fl->stack && fl->spins && fl->loop &&
+	return fl->event && fl->other && fl->seen && fl->leads && fl->stack && fl->spins && fl->loop &&
 	       !ptx_uniformity_find(fl->f, fl->l->m, &fl->u);
 }
 
@@ -457,6 +480,7 @@ static void flow_close(struct flow *fl)
 	free(fl->event);
 	free(fl->other);
 	free(fl->seen);
+	free(fl->leads);
 	free(fl->stack);
 	free(fl->spins);
 	free(fl->loop);
