@@ -238,6 +238,106 @@ static void a_huge_block_is_emitted(void **state)
 	free(ir);
 }
 
+enum { LIVE = 64 };
+
+/* So many values of each kind are alive at once, in a kernel with few registers: out[t] is the sum over k of
+ * (t + k) * (k + 1) + in[k] * (k + 3). The asm statements do nothing, in order. */
+static char *kernel_that_spills(void)
+{
+	char *ir = NULL;
+	size_t n;
+	FILE *out = open_memstream(&ir, &n);
+
+	fputs(LAYOUT
+	      "declare i32 @llvm.amdgcn.workitem.id.x()\n"
+	      "define protected amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(4) %in) #0 {\n"
+	      "  %t = call i32 @llvm.amdgcn.workitem.id.x()\n  %s0 = add i32 0, 0\n",
+	      out);
+	for (unsigned k = 0; k < LIVE; k++)
+		fprintf(out,
+			"  %%a%u = add i32 %%t, %u\n  %%v%u = call i32 asm sideeffect \"\", \"=v,0\"(i32 "
+			"%%a%u)\n"
+			"  %%p%u = getelementptr i32, ptr addrspace(4) %%in, i32 %u\n"
+			"  %%l%u = load i32, ptr addrspace(4) %%p%u\n"
+			"  %%u%u = call i32 asm sideeffect \"\", \"=s,0\"(i32 %%l%u)\n",
+			k, k, k, k, k, k, k, k, k, k);
+	for (unsigned k = 0; k < LIVE; k++)
+		fprintf(out,
+			"  %%w%u = call i32 asm sideeffect \"\", \"=v,0\"(i32 %%v%u)\n"
+			"  %%x%u = call i32 asm sideeffect \"\", \"=s,0\"(i32 %%u%u)\n"
+			"  %%m%u = mul i32 %%w%u, %u\n  %%n%u = mul i32 %%x%u, %u\n"
+			"  %%o%u = add i32 %%m%u, %%n%u\n  %%s%u = add i32 %%s%u, %%o%u\n",
+			k, k, k, k, k, k, k + 1, k, k, k + 3, k, k, k, k + 1, k, k);
+	fprintf(out,
+		"  %%q = getelementptr i32, ptr addrspace(1) %%out, i32 %%t\n"
+		"  store i32 %%s%u, ptr addrspace(1) %%q\n  ret void\n}\n"
+		"attributes #0 = { nounwind \"amdgpu-flat-work-group-size\"=\"64,64\" "
+		"\"amdgpu-num-vgpr\"=\"24\" \"amdgpu-num-sgpr\"=\"48\" }\n"
+		"!llvm.module.flags = !{!0}\n!0 = !{i32 1, !\"amdhsa_code_object_version\", i32 500}\n",
+		LIVE);
+	fclose(out);
+	return ir;
+}
+
+/* A lane that is written only carries a scalar to memory: the next instruction stores it. */
+static bool lanes_go_to_memory(const char *assembly)
+{
+	const char *at = strstr(assembly, "v_writelane");
+	bool any = at != NULL;
+
+	for (; at; at = strstr(at + 1, "v_writelane")) {
+		const char *next = strchr(at, '\n'), *end = next ? strchr(next + 1, '\n') : NULL;
+
+		if (!end || !memmem(next, (size_t)(end - next), "_store_", 7))
+			return false;
+	}
+	return any;
+}
+
+/* No scalar registers in lanes of a vector register that is spilled itself. */
+static void spills_of_both_kinds_are_apart(void **state)
+{
+	char *ir = kernel_that_spills();
+	struct lowered l = {.text = ir, .bytes = strlen(ir)};
+	struct device_memory memory;
+	struct kernel_args args = {0};
+	struct amdgpu_fault fault = {0};
+	struct diag d = DIAG_INIT;
+	struct compiled c;
+	uint32_t in[LIVE], *host;
+	size_t bytes;
+	void *code;
+
+	(void)state;
+	if (compiler_run(&l, "k", lower_target_find(target_name), COMPILE_ASSEMBLY, &c, &d))
+		fail_msg("%s", d.what);
+	assert_true(c.stats.spilled_sgprs > 0 && c.stats.spilled_vgprs > 0);
+	assert_true(lanes_go_to_memory(c.assembly));
+	if (elf_link(c.object, c.object_bytes, &code, &bytes, &d))
+		fail_msg("%s", d.what);
+	for (unsigned k = 0; k < LIVE; k++)
+		in[k] = k * k + 7;
+	struct amdgpu_object *o = device_load(&memory, code, bytes);
+	assert_non_null(o);
+	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, NULL, 64 * 4, &host));
+	ARGS_VALUE(&args, uint64_t, device_buffer(&memory, in, sizeof(in), NULL));
+	const struct device_launch launch = {.object = o, .kernel = "k", .grid = {1, 1}, .block = {64, 1}};
+	if (device_run(&memory, &launch, &args, &fault, NULL))
+		fail_msg("%s", fault.message);
+	for (uint32_t t = 0; t < 64; t++) {
+		uint32_t sum = 0;
+
+		for (uint32_t k = 0; k < LIVE; k++)
+			sum += (t + k) * (k + 1) + in[k] * (k + 3);
+		assert_int_equal(host[t], sum);
+	}
+	device_release(&memory);
+	amdgpu_object_close(o);
+	compiled_free(&c);
+	free(code);
+	free(ir);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +346,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_undefined_symbol_is_named),
 		cmocka_unit_test(damaged_objects_are_survived),
 		cmocka_unit_test(a_huge_block_is_emitted),
+		cmocka_unit_test(spills_of_both_kinds_are_apart),
 	};
 
 	if (argc < 2)

@@ -4,7 +4,6 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
-#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "zluda_core/compiler/huge_block.h"
+#include "zluda_core/compiler/emit_apart.h"
 #include "zluda_core/compiler/library.h"
 
 enum { MAX_MACHINES = 16 };
@@ -25,27 +24,14 @@ struct job {
 	LLVMContextRef context;
 	LLVMModuleRef module;
 	LLVMTargetMachineRef machine;
-	bool failed; /* LLVM reported an error; *d has it */
-	bool huge;   /* see huge_block.h */
-	bool spills; /* SGPRs and VGPRs: see emit_apart */
+	bool failed;    /* LLVM reported an error; *d has it */
+	unsigned apart; /* enum emit_apart_why */
+	const struct lower_target *target;
 	unsigned level;
 };
 
-/* LLVM 19 commutes instructions that select parts of their operands (SDWA, before gfx11) without their selectors, so that
- * a.b1 + b.b3 and a.b3 + b.b1 become one: none are made. */
-static void set_options(void)
-{
-	static const char *const options[] = {"cutrace-compile", "-amdgpu-sdwa-peephole=0"};
-	static bool done; /* an option given twice is an error */
-
-	if (!done)
-		LLVMParseCommandLineOptions(sizeof(options) / sizeof(options[0]), options, NULL);
-	done = true;
-}
-
 void compiler_init(void)
 {
-	set_options();
 	LLVMInitializeAMDGPUTargetInfo();
 	LLVMInitializeAMDGPUTarget();
 	LLVMInitializeAMDGPUTargetMC();
@@ -108,20 +94,26 @@ static LLVMTargetMachineRef *kept_machine(const struct lower_target *target, uns
 	return &kept[k].machine;
 }
 
-static int open_machine(struct job *j, const struct lower_target *target)
+static int make_machine(struct job *j, LLVMTargetMachineRef *machine)
 {
-	LLVMTargetMachineRef *machine = kept_machine(target, j->level);
 	char *message = NULL;
 	LLVMTargetRef t;
 
-	if (!*machine && LLVMGetTargetFromTriple(triple, &t, &message))
+	if (LLVMGetTargetFromTriple(triple, &t, &message))
 		return llvm_error(j, CUTRACE_ENOTSUP, "", message);
-	if (!*machine)
-		*machine = LLVMCreateTargetMachine(t, triple, target->name, "", (LLVMCodeGenOptLevel)j->level,
-						   LLVMRelocPIC, LLVMCodeModelDefault);
+	*machine = LLVMCreateTargetMachine(t, triple, j->target->name, "", (LLVMCodeGenOptLevel)j->level,
+					   LLVMRelocPIC, LLVMCodeModelDefault);
+	return *machine ? 0
+			: diag_set(j->d, CUTRACE_ENOTSUP, j->name, "LLVM has no target %s", j->target->name);
+}
+
+static int open_machine(struct job *j)
+{
+	LLVMTargetMachineRef *machine = kept_machine(j->target, j->level);
+	int rc = *machine ? 0 : make_machine(j, machine);
+
 	j->machine = *machine;
-	return j->machine ? 0
-			  : diag_set(j->d, CUTRACE_ENOTSUP, j->name, "LLVM has no target %s", target->name);
+	return rc;
 }
 
 static int optimize(struct job *j)
@@ -168,6 +160,9 @@ static int emit_here(void *ctx, char **out, size_t *bytes)
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
 
+	/* Options about spills are read by a new machine only. In a child: its end is near. */
+	if (j->apart & APART_SPILLS && make_machine(j, &j->machine))
+		return j->d->code;
 	/* With LLVM's comments: registers, scratch, occupancy. */
 	LLVMSetTargetMachineAsmVerbosity(j->machine, e->type == LLVMAssemblyFile);
 	LLVMBool failed = LLVMTargetMachineEmitToMemoryBuffer(j->machine, module, e->type, &message, &buffer);
@@ -186,10 +181,8 @@ static int emit(struct job *j, LLVMCodeGenFileType type, bool last, char **out, 
 {
 	struct emission e = {j, type, last};
 
-	unsigned options = (j->huge ? EMIT_HUGE_BLOCK : 0) | (j->spills ? EMIT_SPILLS : 0);
-
-	return options ? emit_apart(emit_here, &e, options, j->name, out, bytes, j->d)
-		       : emit_here(&e, out, bytes);
+	return j->apart ? emit_apart(emit_here, &e, j->apart, j->name, out, bytes, j->d)
+			: emit_here(&e, out, bytes);
 }
 
 static int keep_optimized(struct job *j, struct compiled *out)
@@ -210,8 +203,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int compile(struct job *j, const struct lowered *l, const struct lower_target *target, unsigned wanted,
-		   struct compiled *out)
+static int compile(struct job *j, const struct lowered *l, unsigned wanted, struct compiled *out)
 {
 	double start = now();
 	int rc = read_module(j, l);
@@ -219,10 +211,11 @@ static int compile(struct job *j, const struct lowered *l, const struct lower_ta
 	if (!rc)
 		rc = library_link(j->module, j->name, j->d);
 	if (!rc)
-		rc = open_machine(j, target);
+		rc = open_machine(j);
 	if (!rc)
 		rc = optimize(j);
-	j->huge = !rc && has_huge_block(j->module);
+	if (!rc && has_huge_block(j->module))
+		j->apart |= APART_HUGE_BLOCK;
 	if (!rc)
 		rc = emit(j, LLVMObjectFile, !wanted, &out->object, &out->object_bytes);
 	out->stats.seconds = now() - start;
@@ -241,23 +234,31 @@ static void close_job(struct job *j)
 		LLVMDisposeModule(j->module);
 	if (j->context)
 		LLVMContextDispose(j->context);
+	j->module = NULL;
+	j->context = NULL;
+}
+
+/* Then once more, with scalar registers in memory (emit_apart.h). */
+static bool spills_both(struct job *j, const struct compile_stats *s)
+{
+	if (!s->spilled_sgprs || !s->spilled_vgprs || j->apart & APART_SPILLS)
+		return false;
+	j->apart |= APART_SPILLS;
+	return true;
 }
 
 int compiler_run_at(const struct lowered *l, const char *name, const struct lower_target *target,
 		    unsigned level, unsigned wanted, struct compiled *out, struct diag *d)
 {
-	struct job j = {.name = name, .d = d, .level = level};
+	struct job j = {.name = name, .d = d, .level = level, .target = target};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = compile(&j, l, target, wanted, out);
-	close_job(&j);
-	if (!rc && out->stats.spilled_sgprs && out->stats.spilled_vgprs) {
+	do {
 		compiled_free(out);
-		j = (struct job){.name = name, .d = d, .level = level, .spills = true};
-		rc = compile(&j, l, target, wanted, out);
+		rc = compile(&j, l, wanted, out);
 		close_job(&j);
-	}
+	} while (!rc && spills_both(&j, &out->stats));
 	if (rc)
 		compiled_free(out);
 	return rc;

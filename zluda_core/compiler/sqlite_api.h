@@ -9,18 +9,19 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#define SQLITE_API_LIST(X)                                                                                  \
-	X(open_v2)                                                                                          \
-	X(close_v2)                                                                                         \
-	X(exec)                                                                                             \
-	X(prepare_v2)                                                                                       \
-	X(step)                                                                                             \
-	X(finalize)                                                                                         \
-	X(reset)                                                                                            \
-	X(busy_timeout)                                                                                     \
-	X(bind_blob)                                                                                        \
-	X(bind_text) X(bind_int64) X(column_blob) X(column_bytes) X(column_text) X(column_int64) X(changes) \
-		X(errmsg) X(get_autocommit)
+#define SQLITE_API_LIST(X)                                                                               \
+	X(open_v2)                                                                                       \
+	X(close_v2)                                                                                      \
+	X(exec)                                                                                          \
+	X(prepare_v2)                                                                                    \
+	X(step)                                                                                          \
+	X(finalize)                                                                                      \
+	X(reset)                                                                                         \
+	X(busy_timeout)                                                                                  \
+	X(bind_blob)                                                                                     \
+	X(bind_text)                                                                                     \
+	X(bind_int64) X(column_blob) X(column_bytes) X(column_text) X(column_int64) X(changes) X(errmsg) \
+		X(get_autocommit)
 
 struct sqlite_api {
 #define X(name) __typeof__(sqlite3_##name) *name;

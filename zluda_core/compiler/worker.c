@@ -232,7 +232,7 @@ static double seconds_of(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
 }
 
-/* Of the processor, since workers may be more than processors; with children (huge_block.h). */
+/* Of the processor, since workers may be more than processors; with children (emit_apart.h). */
 static double seconds_used(void)
 {
 	struct rusage children;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "zluda_core/compiler/huge_block.h"
+#include "zluda_core/compiler/emit_apart.h"
 
 #include <errno.h>
 #include <llvm-c/Core.h>
@@ -36,30 +36,30 @@ bool has_huge_block(LLVMModuleRef module)
 	return false;
 }
 
-/* Huge blocks: no clusters of neighbouring accesses, whose edges cost most; dependencies are kept of so many accesses at a
- * time. */
-static void set_options(unsigned which)
+/* No clusters of neighbouring accesses, whose edges cost most, and dependencies of so many accesses at a time; scalar
+ * registers into memory. */
+static void set_options(unsigned why)
 {
-	const char *options[4] = {"cutrace-compile"};
+	const char *options[8] = {"cutrace-compile"};
 	int n = 1;
 
-	if (which & EMIT_HUGE_BLOCK) {
+	if (why & APART_HUGE_BLOCK) {
 		options[n++] = "-misched-cluster=0";
 		options[n++] = "-dag-maps-huge-region=200";
 	}
-	if (which & EMIT_SPILLS)
+	if (why & APART_SPILLS)
 		options[n++] = "-amdgpu-spill-sgpr-to-vgpr=0";
 	LLVMParseCommandLineOptions(n, options, NULL);
 }
 
-static _Noreturn void run_child(int fd, emit_work emit, void *ctx, unsigned options, struct diag *d)
+static _Noreturn void run_child(int fd, emit_work emit, void *ctx, unsigned why, struct diag *d)
 {
 	struct wire_message m;
 	char *out = NULL;
 	size_t bytes = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	set_options(options);
+	set_options(why);
 	int rc = emit(ctx, &out, &bytes);
 	wire_begin(&m, WIRE_LINES);
 	wire_put_diag(&m, rc, d);
@@ -82,7 +82,7 @@ static int take(struct wire_message *m, const char *name, char **out, size_t *by
 	return 0;
 }
 
-int emit_apart(emit_work emit, void *ctx, unsigned options, const char *name, char **out, size_t *bytes,
+int emit_apart(emit_work emit, void *ctx, unsigned why, const char *name, char **out, size_t *bytes,
 	       struct diag *d)
 {
 	struct wire_message m = {0};
@@ -92,7 +92,7 @@ int emit_apart(emit_work emit, void *ctx, unsigned options, const char *name, ch
 		return diag_set(d, CUTRACE_EIO, name, "no socket: %s", strerror(errno));
 	pid_t pid = fork();
 	if (!pid)
-		run_child(pair[1], emit, ctx, options, d);
+		run_child(pair[1], emit, ctx, why, d);
 	close(pair[1]);
 	int rc = pid < 0 ? CUTRACE_EIO : wire_receive(pair[0], &m, 0);
 	close(pair[0]);
