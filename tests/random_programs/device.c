@@ -10,10 +10,11 @@
 
 #include "tests/programs/driver/cu.h"
 
-#define DRIVER_FUNCTIONS(F)                                                                                  \
-	F(cuInit)                                                                                            \
-	F(cuDeviceGet) F(cuCtxCreate_v2) F(cuCtxDestroy_v2) F(cuCtxSynchronize) F(cuModuleLoadData)          \
-		F(cuModuleUnload) F(cuModuleGetFunction) F(cuMemAlloc_v2) F(cuMemFree_v2) F(cuMemcpyHtoD_v2) \
+#define DRIVER_FUNCTIONS(F)                                                                            \
+	F(cuInit)                                                                                      \
+	F(cuDeviceGet)                                                                                 \
+	F(cuCtxCreate_v2) F(cuCtxDestroy_v2) F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) \
+		F(cuModuleGetFunction) F(cuMemAlloc_v2) F(cuMemFree_v2) F(cuMemcpyHtoD_v2)             \
 			F(cuMemcpyDtoH_v2) F(cuLaunchKernel)
 
 static struct {
@@ -38,9 +39,20 @@ static bool find_functions(void)
 	return true;
 }
 
-bool device_open(const char *driver_path)
+/* A new one, with the buffers. */
+static bool open_context(void)
 {
 	CUdevice device;
+
+	if (cu.context)
+		cu.cuCtxDestroy_v2(cu.context);
+	cu.context = NULL;
+	return !cu.cuDeviceGet(&device, 0) && !cu.cuCtxCreate_v2(&cu.context, 0, device) &&
+	       !cu.cuMemAlloc_v2(&cu.in, PROGRAM_CELLS * 8) && !cu.cuMemAlloc_v2(&cu.out, PROGRAM_CELLS * 8);
+}
+
+bool device_open(const char *driver_path)
+{
 
 	cu.library = dlopen(driver_path, RTLD_NOW | RTLD_LOCAL);
 	if (!cu.library) {
@@ -49,8 +61,7 @@ bool device_open(const char *driver_path)
 	}
 	if (!find_functions())
 		return false;
-	if (cu.cuInit(0) || cu.cuDeviceGet(&device, 0) || cu.cuCtxCreate_v2(&cu.context, 0, device) ||
-	    cu.cuMemAlloc_v2(&cu.in, PROGRAM_CELLS * 8) || cu.cuMemAlloc_v2(&cu.out, PROGRAM_CELLS * 8)) {
+	if (cu.cuInit(0) || !open_context()) {
 		fprintf(stderr, "random_programs: %s has no device to run on\n", driver_path);
 		return false;
 	}
@@ -89,6 +100,9 @@ bool device_run(const char *ptx, const uint64_t *in, uint64_t *out, const char *
 		return false;
 	*code = launch(module, in, out, what);
 	cu.cuModuleUnload(module);
+	/* A fault stays in its context; the next program has another one. */
+	if (*code)
+		open_context();
 	return *code == 0;
 }
 
