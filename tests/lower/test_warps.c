@@ -355,6 +355,15 @@ static const struct row rows[] = {
 	 .body = LANE "setp.eq.u32 p, l, 3; mov.u32 r, l; @!p bra L1; call (r), f, (l); L1:",
 	 .block = 32,
 	 .fault = LOWER_FAULT_STACK},
+	{.name = "alloca in a function that waits, called often",
+	 .outside =
+		 ".func (.reg .b32 r) f(.reg .b32 n) { .reg .b64 a; alloca.u64 a, 1024; st.local.u32 [a], n; "
+		 "bar.warp.sync -1; ld.local.u32 r, [a]; add.u32 r, r, 1; ret; }",
+	 .body = LANE
+	 "setp.lt.u32 p, l, 16; mov.u32 z, 0; L1: @p bra L2; call (r), f, (r); bra L3; L2: call (r), f, (r); "
+	 "L3: add.u32 z, z, 1; setp.lt.u32 q, z, 32; @q bra L1;",
+	 .block = 64,
+	 .expected = thirty_two},
 	{.name = "a call of no function",
 	 .outside = ".func (.reg .b32 r) f0(.reg .b32 n) { mov.u32 r, n; ret; }",
 	 .body = "ts: .calltargets f0; mov.u64 d, f0; add.u64 d, d, 4; call (r), d, (t), ts;",
