@@ -311,6 +311,40 @@ static void add_divergent(struct suite *s)
 	f->gref = ref_lock;
 }
 
+/* Operands that are sign-extended, divided as unsigned: a compiler that counts their bits must not take them for signed. */
+static void ref_div_extended(const struct form *f, const uint64_t *in, struct want *out)
+{
+	uint64_t a, b;
+
+	if (f->k[0] == 64) {
+		a = (uint64_t)(int64_t)(int32_t)in[0];
+		b = (uint64_t)(int64_t)(int32_t)in[1] | 1;
+	} else {
+		a = (uint32_t)(int32_t)(int16_t)in[0];
+		b = (uint32_t)(int32_t)(int16_t)in[1] | 1;
+	}
+	out[0].bits = a / b;
+	out[1].bits = a % b;
+}
+
+static void add_divisions(struct suite *s)
+{
+	struct form *f;
+
+	f = form_add(
+		s, "dd=ww", ref_div_extended,
+		"{ .reg .b64 a, b; cvt.s64.s32 a, %2; cvt.s64.s32 b, %3; or.b64 b, b, 1; div.u64 %0, a, b; "
+		"rem.u64 %1, a, b; }",
+		"div.u64, rem.u64 of what was extended from s32");
+	f->k[0] = 64;
+	f = form_add(
+		s, "ww=hh", ref_div_extended,
+		"{ .reg .b32 a, b; cvt.s32.s16 a, %2; cvt.s32.s16 b, %3; or.b32 b, b, 1; div.u32 %0, a, b; "
+		"rem.u32 %1, a, b; }",
+		"div.u32, rem.u32 of what was extended from s16");
+	f->k[0] = 32;
+}
+
 void forms_more(struct suite *s)
 {
 	add_sinks(s);
@@ -319,4 +353,5 @@ void forms_more(struct suite *s)
 	add_cp_async(s);
 	add_cp_async_hints(s);
 	add_divergent(s);
+	add_divisions(s);
 }
