@@ -12,18 +12,17 @@
 #include "replay/rerecord.h"
 #include "trace/trace.h"
 
-static const char help[] = "usage: cutrace trim FILE --launches A[-B] -o OUT [OPTIONS]\n\n"
-			   "Makes a trace of the launches of calls A to B only (cutrace dump numbers them), "
-			   "which begins with the memory that\n"
-			   "they had. FILE must have been recorded with --check=contents, or enriched. The "
-			   "new trace is replayed before\n"
-			   "it is left there.\n\n"
-			   "  --launches A[-B]     the launches' calls\n"
-			   "  -o, --output OUT     the new trace\n"
-			   "  --device D           the device to make them on (default: interp)\n"
-			   "  --driver PATH        another libcuda.so.1 instead\n"
-			   "  -h, --help           this text\n\n"
-			   "Exit status: 0 the new trace is there, 2 wrong usage, 125 it can't be made.\n";
+static const char help[] =
+	"usage: cutrace trim FILE --launches A[-B] -o OUT [OPTIONS]\n\n"
+	"Makes a trace of the launches of calls A to B only (cutrace dump numbers them),\n"
+	"which begins with the memory that they had. FILE must have been recorded with\n"
+	"--check=contents, or enriched. The new trace is replayed before it is left there.\n\n"
+	"  --launches A[-B]     the launches' calls\n"
+	"  -o, --output OUT     the new trace\n"
+	"  --device D           the device to make them on (default: interp)\n"
+	"  --driver PATH        another libcuda.so.1 instead\n"
+	"  -h, --help           this text\n\n"
+	"Exit status: 0 the new trace is there, 2 wrong usage, 125 it can't be made.\n";
 
 enum { OPT_DRIVER = 256, OPT_DEVICE, OPT_LAUNCHES };
 
@@ -101,18 +100,16 @@ static int verify(const struct rerecord *o, int before)
 	return REPLAY_COULD_NOT;
 }
 
-static int trim(const struct rerecord *o)
+static int trim(const struct rerecord *o, uint64_t first, uint64_t last)
 {
 	struct diag d = DIAG_INIT;
-	uint64_t first, last, taken;
 	int status = rerecord_run(o, "trim");
 
 	if (status != REPLAY_MATCH) {
 		unlink(o->output);
 		return status == REPLAY_USAGE ? REPLAY_USAGE : REPLAY_COULD_NOT;
 	}
-	if (!replay_parse_launches(o->launches, &first, &last) ||
-	    trace_take_evidence(o->output, o->input, first, last, &taken, &d)) {
+	if (trace_take_evidence(o->output, o->input, first, last, &d)) {
 		diag_print(&d, stderr);
 		unlink(o->output);
 		return REPLAY_COULD_NOT;
@@ -137,5 +134,5 @@ int cmd_trim(int argc, char **argv)
 		return rc < 0 ? REPLAY_USAGE : REPLAY_MATCH;
 	}
 	rc = rerecord_check(&o, "trim");
-	return rc ? rc : trim(&o);
+	return rc ? rc : trim(&o, first, last);
 }

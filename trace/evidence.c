@@ -48,6 +48,7 @@ static int64_t copy_buffer(const struct taking *t, int64_t old)
 {
 	sqlite3_stmt *chunks;
 	int64_t id;
+	int rc = SQLITE_ERROR;
 	bool ok = true;
 
 	if (run(t, "INSERT INTO buffer (hash, bytes) SELECT hash, bytes FROM old.buffer WHERE id = ?1", old,
@@ -57,7 +58,7 @@ static int64_t copy_buffer(const struct taking *t, int64_t old)
 	chunks = prepare(t, "SELECT idx, chunk FROM old.buffer_chunk WHERE buffer = ? ORDER BY idx");
 	if (chunks)
 		sqlite3_bind_int64(chunks, 1, old);
-	while (ok && chunks && sqlite3_step(chunks) == SQLITE_ROW) {
+	while (ok && chunks && (rc = sqlite3_step(chunks)) == SQLITE_ROW) {
 		int64_t idx = sqlite3_column_int64(chunks, 0), chunk = sqlite3_column_int64(chunks, 1);
 
 		ok = run(t,
@@ -68,9 +69,10 @@ static int64_t copy_buffer(const struct taking *t, int64_t old)
 		     run(t, "INSERT INTO buffer_chunk VALUES (?1, ?2, ?3)", id, idx,
 			 sqlite3_last_insert_rowid(t->db)) >= 0;
 	}
-	ok = ok && chunks;
 	sqlite3_finalize(chunks);
-	return ok ? id : -1;
+	if (ok && chunks && rc != SQLITE_DONE)
+		diag_set(t->d, CUTRACE_EIO, t->path, "a buffer can't be copied: %s", sqlite3_errmsg(t->db));
+	return rc == SQLITE_DONE ? id : -1;
 }
 
 static int take_payload(const struct taking *t, int64_t payload, int64_t launch, int64_t address, int64_t old)
@@ -99,45 +101,55 @@ static const char differing[] =
 	" SELECT m.id, m.call, m.device_address, t.buffer FROM mine m JOIN theirs t USING (launch, k)"
 	" WHERE m.width = t.width AND m.hash <> t.hash";
 
-static int take_all(const struct taking *t, uint64_t first, uint64_t last, uint64_t *taken)
+/* A row of it. */
+struct taken {
+	int64_t payload, launch, address, old;
+};
+
+/* All rows, before the tables change; malloc'ed. */
+static int read_differing(const struct taking *t, sqlite3_stmt *st, struct taken **rows, size_t *n)
+{
+	int rc;
+
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct taken *more = reallocarray(*rows, *n + 1, sizeof(**rows));
+
+		if (!more)
+			return diag_set(t->d, CUTRACE_ENOMEM, t->path, "out of memory");
+		*rows = more;
+		more[(*n)++] = (struct taken){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+					      sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3)};
+	}
+	return rc == SQLITE_DONE ? 0
+				 : diag_set(t->d, CUTRACE_EIO, t->path, "what differs can't be read: %s",
+					    sqlite3_errmsg(t->db));
+}
+
+static int take_all(const struct taking *t, uint64_t first, uint64_t last, size_t *n)
 {
 	sqlite3_stmt *st = prepare(t, differing);
-	int64_t(*rows)[4] = NULL;
-	size_t n = 0;
-	int rc = st ? 0 : CUTRACE_EIO;
+	struct taken *rows = NULL;
+	int rc = CUTRACE_EIO;
 
 	if (st) {
 		sqlite3_bind_int64(st, 1, (sqlite3_int64)first);
 		sqlite3_bind_int64(st, 2, last > INT64_MAX ? INT64_MAX : (sqlite3_int64)last);
-	}
-	while (!rc && sqlite3_step(st) == SQLITE_ROW) { /* all of them, before the tables change */
-		int64_t(*more)[4] = realloc(rows, (n + 1) * sizeof(*rows));
-
-		if (!more) {
-			rc = diag_set(t->d, CUTRACE_ENOMEM, t->path, "out of memory");
-			break;
-		}
-		rows = more;
-		for (int k = 0; k < 4; k++)
-			rows[n][k] = sqlite3_column_int64(st, k);
-		n++;
+		rc = read_differing(t, st, &rows, n);
 	}
 	sqlite3_finalize(st);
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = take_payload(t, rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+	for (size_t i = 0; !rc && i < *n; i++)
+		rc = take_payload(t, rows[i].payload, rows[i].launch, rows[i].address, rows[i].old);
 	free(rows);
-	*taken = n;
 	return rc;
 }
 
-int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, uint64_t *taken,
-			struct diag *d)
+int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, struct diag *d)
 {
 	struct taking t = {.path = path, .d = d};
 	sqlite3_stmt *st;
+	size_t taken = 0;
 	int rc = 0;
 
-	*taken = 0;
 	if (sqlite3_open_v2(path, &t.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		rc = diag_set(d, CUTRACE_EIO, path, "can't be written: %s", sqlite3_errmsg(t.db));
 	st = rc ? NULL : prepare(&t, "ATTACH ? AS old");
@@ -151,12 +163,12 @@ int trace_take_evidence(const char *path, const char *from, uint64_t first, uint
 	if (!rc && run(&t, "BEGIN", 0, 0, 0) < 0)
 		rc = CUTRACE_EIO;
 	if (!rc)
-		rc = take_all(&t, first, last, taken);
-	if (!rc && *taken && run(&t, "DELETE FROM row_hash", 0, 0, 0) < 0)
+		rc = take_all(&t, first, last, &taken);
+	if (!rc && taken && run(&t, "DELETE FROM row_hash", 0, 0, 0) < 0)
 		rc = CUTRACE_EIO;
 	if (!rc && run(&t, "COMMIT", 0, 0, 0) < 0)
 		rc = CUTRACE_EIO;
-	if (!rc && *taken)
+	if (!rc && taken)
 		rc = row_hash_write(t.db, path, d);
 	sqlite3_close(t.db);
 	return rc;

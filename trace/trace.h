@@ -178,8 +178,8 @@ int trace_writer_close(struct trace_writer *w, struct diag *d);
  * somebody is writing. */
 int trace_finish(const char *path, struct diag *d);
 /* For a closed trace whose launches are those of calls `first` to `last` of another closed trace, made again: what they
- * wrote becomes what they wrote in that one. *taken: contents that were not the same. */
-int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, uint64_t *taken, struct diag *d);
+ * wrote becomes what they wrote in that one. */
+int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, struct diag *d);
 /* SQLite refuses such a path and does not say why. */
 bool trace_path_too_long(const char *path, struct diag *d);
 
