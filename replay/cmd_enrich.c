@@ -10,20 +10,18 @@
 #include "replay/replay.h"
 #include "replay/rerecord.h"
 
-static const char help[] = "usage: cutrace enrich FILE -o OUT [OPTIONS]\n\n"
-			   "Makes a trace that has what each launch wrote (as record --check=contents does) "
-			   "of one that was recorded\n"
-			   "without, so that recording stays cheap: replays FILE on the driver that it was "
-			   "recorded on, or another, and\n"
-			   "records that.\n\n"
-			   "  -o, --output OUT     the new trace\n"
-			   "  --driver PATH        the libcuda.so.1 to replay on, e.g. NVIDIA's\n"
-			   "  --device D           one of our devices instead (default: interp)\n"
-			   "  --check WORDS        as of record --check (default: contents)\n"
-			   "  -h, --help           this text\n\n"
-			   "Exit status: as of the replay: 0 its results are those of FILE, 1 they differ "
-			   "(the new trace then holds other\n"
-			   "results than FILE), 2 wrong usage, 125 could not replay.\n";
+static const char help[] =
+	"usage: cutrace enrich FILE -o OUT [OPTIONS]\n\n"
+	"Makes a trace that has what each launch wrote (as record --check=contents does) of\n"
+	"one that was recorded without, so that recording stays cheap: replays FILE on the\n"
+	"driver that it was recorded on, or another, and records that.\n\n"
+	"  -o, --output OUT     the new trace\n"
+	"  --driver PATH        the libcuda.so.1 to replay on, e.g. NVIDIA's\n"
+	"  --device D           one of our devices instead (default: interp)\n"
+	"  --check WORDS        as of record --check (default: contents)\n"
+	"  -h, --help           this text\n\n"
+	"Exit status: as of the replay: 0 its results are those of FILE, 1 they differ (the\n"
+	"new trace then holds other results than FILE), 2 wrong usage, 125 could not replay.\n";
 
 enum { OPT_DRIVER = 256, OPT_DEVICE, OPT_CHECK };
 
@@ -82,8 +80,7 @@ int cmd_enrich(int argc, char **argv)
 	if (rc == REPLAY_DIFFERS)
 		fprintf(stderr,
 			"cutrace enrich: warning: the replay did not have the results of %s: what %s has of "
-			"launches "
-			"is this replay's\n",
+			"launches is this replay's\n",
 			o.input, o.output);
 	return rc;
 }

@@ -6,7 +6,9 @@
 #include <getopt.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "replay/engine.h"
@@ -15,22 +17,17 @@
  * had to make before its own do not. */
 static const char merge_sql[] =
 	"INSERT INTO verdict SELECT (SELECT coalesce(max(id), 0) FROM verdict) + v.id, v.pass, v.process, "
-	"v.call, v.kind, "
-	"v.grade, v.func, v.launch, v.kernel, v.kernel_name, v.allocation, v.base, v.bytes, v.elem_type, "
-	"v.elements, "
-	"v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, v.byte_offset, v.address, v.live, "
-	"v.want, v.got, "
-	"v.note, v.line, v.text, v.source, v.block, v.thread FROM shard.verdict v;"
-	"INSERT INTO diagnostic SELECT NULL, d.pass, d.process, d.call, d.severity, d.message FROM "
-	"shard.diagnostic d "
-	"WHERE NOT EXISTS (SELECT 1 FROM diagnostic o WHERE o.pass = d.pass AND o.process = d.process AND "
-	"o.call IS d.call AND o.message = d.message);"
+	"v.call, v.kind, v.grade, v.func, v.launch, v.kernel, v.kernel_name, v.allocation, v.base, v.bytes, "
+	"v.elem_type, v.elements, v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, "
+	"v.byte_offset, v.address, v.live, v.want, v.got, v.note, v.line, v.text, v.source, v.block, "
+	"v.thread FROM shard.verdict v;"
+	"INSERT INTO diagnostic SELECT NULL, d.pass, d.process, d.call, d.severity, d.message "
+	"FROM shard.diagnostic d WHERE NOT EXISTS (SELECT 1 FROM diagnostic o WHERE o.pass = d.pass AND "
+	"o.process = d.process AND o.call IS d.call AND o.message = d.message);"
 	"INSERT INTO allocation SELECT * FROM shard.allocation EXCEPT SELECT * FROM allocation;"
 	"INSERT INTO count SELECT pass, process, what, n FROM shard.count WHERE true ON CONFLICT DO UPDATE "
-	"SET n = CASE "
-	"WHEN what IN ('launches', 'launches_refused', 'launches_left_out', 'launches_injected', 'written', "
-	"'hashes', 'faults') "
-	"THEN n + excluded.n ELSE max(n, excluded.n) END;"
+	"SET n = CASE WHEN what IN ('launches', 'launches_refused', 'launches_left_out', "
+	"'launches_injected', 'written', 'hashes', 'faults') THEN n + excluded.n ELSE max(n, excluded.n) END;"
 	"INSERT OR REPLACE INTO meta SELECT * FROM shard.meta WHERE key <> 'shard';";
 
 static int attach(sqlite3 *db, const char *path)
@@ -69,9 +66,8 @@ int result_merge(struct result_db *r, const char *path, struct diag *d)
 
 static const char merge_help[] =
 	"usage: cutrace merge-results -o FILE RESULT... [OPTIONS]\n\n"
-	"Makes one result of those of all shards of a replay (cutrace replay --shard I/N -o RESULT), and "
-	"reports\n"
-	"it as cutrace replay does.\n\n"
+	"Makes one result of those of all shards of a replay (cutrace replay --shard I/N\n"
+	"-o RESULT), and reports it as cutrace replay does.\n\n"
 	"  -o, --output FILE    the merged result; it may overwrite an earlier result, nothing else\n"
 	"  --json               the report as JSON\n"
 	"  --verbose            every comparison, every remark\n"
@@ -134,33 +130,50 @@ static bool same_replay(const struct identity *a, const struct identity *b)
 	       !strcmp(a->ulp, b->ulp) && !strcmp(a->rtol, b->rtol) && !strcmp(a->atol, b->atol);
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The k-th result: of the same replay as those before it, and another shard. */
+static int check_shard(const struct merge_options *o, struct identity *ids, int k, struct diag *d)
+{
+	int rc = identify(o->inputs[k], &ids[k], d);
+
+	if (rc)
+		return rc;
+	if (same_file(o->inputs[k], o->output)) /* which is removed before it is made anew */
+		return diag_set(d, CUTRACE_EINVAL, o->output, "this is one of the results to merge");
+	if (!same_replay(&ids[0], &ids[k]))
+		return diag_set(d, CUTRACE_EINVAL, o->inputs[k],
+				"it is of another trace, device or limits than %s", o->inputs[0]);
+	for (int j = 0; j < k; j++)
+		if (ids[j].shard == ids[k].shard)
+			return diag_set(d, CUTRACE_EINVAL, o->inputs[k], "shard %u is already %s",
+					ids[k].shard, o->inputs[j]);
+	return 0;
+}
+
 /* Each shard once. */
 static int check_shards(const struct merge_options *o, struct diag *d)
 {
-	struct identity first, id;
-	int rc = identify(o->inputs[0], &first, d);
+	struct identity *ids = calloc((size_t)o->n, sizeof(*ids));
+	int rc = ids ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 
-	if (!rc && (unsigned)o->n != first.shards)
-		return diag_set(d, CUTRACE_EINVAL, o->inputs[0], "it is one of %u shards, and %d were named",
-				first.shards, o->n);
 	for (int k = 0; k < o->n && !rc; k++) {
-		rc = identify(o->inputs[k], &id, d);
-		if (!rc && !same_replay(&first, &id))
-			rc = diag_set(d, CUTRACE_EINVAL, o->inputs[k],
-				      "it is of another trace, device or limits than %s", o->inputs[0]);
-		for (int j = 0; j < k && !rc; j++) {
-			struct identity other;
-			rc = identify(o->inputs[j], &other, d);
-			if (!rc && other.shard == id.shard)
-				rc = diag_set(d, CUTRACE_EINVAL, o->inputs[k], "shard %u is already %s",
-					      id.shard, o->inputs[j]);
-		}
+		rc = check_shard(o, ids, k, d);
+		if (!rc && (unsigned)o->n != ids[0].shards)
+			rc = diag_set(d, CUTRACE_EINVAL, o->inputs[0],
+				      "it is one of %u shards, and %d were named", ids[0].shards, o->n);
 	}
+	free(ids);
 	return rc;
 }
 
-/* The first shard's rows about the trace as a whole, without its mark. */
-static int begin_merged(const struct merge_options *o, struct result_db **db, struct diag *d)
+/* In their order, into a new file. */
+static int merge_all(const struct merge_options *o, struct result_db **db, struct diag *d)
 {
 	int rc = result_check_target(o->output, d);
 
@@ -217,7 +230,7 @@ int cmd_merge_results(int argc, char **argv)
 	}
 	rc = check_shards(&o, &d);
 	if (!rc)
-		rc = begin_merged(&o, &db, &d);
+		rc = merge_all(&o, &db, &d);
 	if (rc) {
 		diag_print(&d, stderr);
 		result_close(db);

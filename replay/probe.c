@@ -136,49 +136,45 @@ struct question {
 	const struct elem_type *type;
 };
 
-static void update(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n, bool recorded,
-		   const char *why, const void *want, const void *got)
+static void set_grade(sqlite3 *db, const struct question *q, const char *grade, const char *note)
 {
-	static const char *const grades[] = {
-		[ENVELOPE_INSIDE] = "inside", [ENVELOPE_OUTSIDE] = "differs", [ENVELOPE_CHAOTIC] = "chaotic"};
 	sqlite3_stmt *st = NULL;
-	char note[320], a[48], b[48];
-	uint64_t x = 0, y = 0, at;
 
-	if (why)
-		snprintf(note, sizeof(note), "not judged by an envelope: %s", why);
-	else if (v->grade == ENVELOPE_OUTSIDE)
-		snprintf(note, sizeof(note),
-			 "%soutside the envelope of %u legal results: %llu elements, up to %.3g times as far "
-			 "as "
-			 "legal ones lie outside each other (%llu of %llu elements vary)",
-			 recorded ? "what was recorded is " : "", n, (unsigned long long)v->outside, v->worst,
-			 (unsigned long long)v->varying, (unsigned long long)v->elements);
-	else
-		snprintf(note, sizeof(note),
-			 "inside the envelope of %u legal results, %.3g wide on the average%s", n, v->width,
-			 v->grade == ENVELOPE_CHAOTIC ? ": too wide to tell anything" : "");
 	sqlite3_prepare_v2(db, "UPDATE verdict SET grade = ?, note = ? WHERE id = ?", -1, &st, NULL);
-	sqlite3_bind_text(st, 1, why ? "differs" : grades[v->grade], -1, SQLITE_STATIC);
+	sqlite3_bind_text(st, 1, grade, -1, SQLITE_STATIC);
 	sqlite3_bind_text(st, 2, note, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(st, 3, q->verdict);
 	sqlite3_step(st);
 	sqlite3_finalize(st);
-	if (why || v->grade != ENVELOPE_OUTSIDE)
-		return;
-	/* The first element that differs may be legal: the first one that is not is reported. */
-	at = v->first * q->type->bytes;
+}
+
+static void leave_unjudged(sqlite3 *db, const struct question *q, const char *why)
+{
+	char note[160];
+
+	snprintf(note, sizeof(note), "not judged by an envelope: %s", why);
+	set_grade(db, q, "differs", note);
+}
+
+/* The first element that differs may be legal: the first one that is not is reported. */
+static void set_first(sqlite3 *db, const struct question *q, uint64_t first, const void *want,
+		      const void *got)
+{
+	uint64_t x = 0, y = 0, at = first * q->type->bytes;
+	sqlite3_stmt *st = NULL;
+	char a[48], b[48];
+
 	memcpy(&x, (const char *)want + at, q->type->bytes);
 	memcpy(&y, (const char *)got + at, q->type->bytes);
 	elem_format(q->type, x, a, sizeof(a));
 	elem_format(q->type, y, b, sizeof(b));
-	sqlite3_prepare_v2(
-		db,
-		"UPDATE verdict SET first = ?2, live = live + ?3 - byte_offset, address = address + ?3 - "
-		"byte_offset, byte_offset = ?3, want = ?4, got = ?5 WHERE id = ?1",
-		-1, &st, NULL);
+	sqlite3_prepare_v2(db,
+			   "UPDATE verdict SET first = ?2, live = live + ?3 - byte_offset, "
+			   "address = address + ?3 - byte_offset, byte_offset = ?3, want = ?4, got = ?5 "
+			   "WHERE id = ?1",
+			   -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, q->verdict);
-	sqlite3_bind_int64(st, 2, (sqlite3_int64)v->first);
+	sqlite3_bind_int64(st, 2, (sqlite3_int64)first);
 	sqlite3_bind_int64(st, 3, (sqlite3_int64)(q->address - q->base + at));
 	sqlite3_bind_text(st, 4, a, -1, SQLITE_STATIC);
 	sqlite3_bind_text(st, 5, b, -1, SQLITE_STATIC);
@@ -186,14 +182,52 @@ static void update(sqlite3 *db, const struct question *q, const struct envelope 
 	sqlite3_finalize(st);
 }
 
+/* whose: "" for what the device made, else what comes before the note. */
+static void set_judged(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n,
+		       const char *whose)
+{
+	static const char *const grades[] = {
+		[ENVELOPE_INSIDE] = "inside", [ENVELOPE_OUTSIDE] = "differs", [ENVELOPE_CHAOTIC] = "chaotic"};
+	char note[320];
+
+	if (v->grade == ENVELOPE_OUTSIDE)
+		snprintf(note, sizeof(note),
+			 "%soutside the envelope of %u legal results: %llu elements, up to %.3g times as far "
+			 "as legal ones lie outside each other (%llu of %llu elements vary)",
+			 whose, n, (unsigned long long)v->outside, v->worst, (unsigned long long)v->varying,
+			 (unsigned long long)v->elements);
+	else
+		snprintf(note, sizeof(note),
+			 "inside the envelope of %u legal results, %.3g wide on the average%s", n, v->width,
+			 v->grade == ENVELOPE_CHAOTIC ? ": too wide to tell anything" : "");
+	set_grade(db, q, grades[v->grade], note);
+}
+
+/* The recording is judged first: what it has may be what is not legal, and the device right. */
+static void judge_elements(sqlite3 *db, const struct question *q, const void *const *legal, unsigned n,
+			   const void *recorded, const void *got)
+{
+	const char *whose = "what was recorded is ";
+	struct envelope e;
+
+	envelope_grade(q->type, legal, n, recorded, q->bytes, &e);
+	if (e.grade != ENVELOPE_OUTSIDE) {
+		whose = "";
+		envelope_grade(q->type, legal, n, got, q->bytes, &e);
+	}
+	set_judged(db, q, &e, n, whose);
+	if (e.grade == ENVELOPE_OUTSIDE)
+		set_first(db, q, e.first, recorded, got);
+}
+
 static void judge(sqlite3 *db, struct session *s, uint32_t process, const struct question *q,
 		  const void *recorded)
 {
 	struct view v[ENVELOPE_MAX_RUNS + 1];
 	const void *legal[ENVELOPE_MAX_RUNS + 1];
-	struct envelope e;
 	unsigned n = 0, open = 0;
-	bool have = view_open(&v[0], s->probe_folder, process, q->call, 0) && v[0].bytes >= q->at + q->bytes;
+	bool have = view_open(&v[0], s->probe_folder, process, q->call, 0) && q->at <= v[0].bytes &&
+		    q->bytes <= v[0].bytes - q->at;
 
 	for (unsigned run = 1; have && run <= s->opt->envelope; run++) {
 		open = run;
@@ -202,32 +236,22 @@ static void judge(sqlite3 *db, struct session *s, uint32_t process, const struct
 		if (v[run].bytes == v[0].bytes)
 			legal[n++] = (const char *)v[run].p + q->at;
 	}
-	if (!have || n < 3) {
-		update(db, q, NULL, n, false, "too few runs of the interpreter came to their end", NULL,
-		       NULL);
-	} else {
-		const void *got = (const char *)v[0].p + q->at;
-		bool mine = true;
-
-		/* The recording is judged first: what it has may be what is not legal, and the device right. */
-		envelope_grade(q->type, legal, n, recorded, q->bytes, &e);
-		if (e.grade != ENVELOPE_OUTSIDE) {
-			mine = false;
-			envelope_grade(q->type, legal, n, got, q->bytes, &e);
-		}
-		update(db, q, &e, n, mine, NULL, recorded, got);
-	}
+	if (have && n >= 3)
+		judge_elements(db, q, legal, n, recorded, (const char *)v[0].p + q->at);
+	else
+		leave_unjudged(db, q, "too few runs of the interpreter came to their end");
 	for (unsigned run = 0; run <= open; run++)
 		view_close(&v[run]);
 }
 
-/* Where the range lies in the files, and its recorded contents; malloc'ed, NULL when it isn't there. */
+/* Where the range lies in the files, and its recorded contents; malloc'ed, NULL when they can't be read. */
 static void *locate(struct trace *t, struct question *q)
 {
 	unsigned n;
 	const struct trace_payload *p = trace_payloads(t, q->call, &n);
 	uint64_t at = 0, buffer = 0;
-	size_t bytes;
+	size_t bytes = 0;
+	void *recorded;
 
 	for (unsigned i = 0; i < n && !buffer; i++) {
 		if (strcmp(p[i].kind, "written") || !p[i].buffer)
@@ -240,7 +264,11 @@ static void *locate(struct trace *t, struct question *q)
 		}
 		at += p[i].width;
 	}
-	return buffer ? trace_buffer_load(t, buffer, &bytes, NULL) : NULL;
+	recorded = buffer ? trace_buffer_load(t, buffer, &bytes, NULL) : NULL;
+	if (bytes >= q->bytes)
+		return recorded;
+	free(recorded);
+	return NULL;
 }
 
 static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
@@ -263,12 +291,14 @@ static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uin
 		void *recorded;
 
 		if (!map_get(&p->calls, q.call, NULL)) {
-			update(db, &q, NULL, 0, false, "too many launches differ", NULL, NULL);
+			leave_unjudged(db, &q, "too many launches differ");
 			continue;
 		}
 		recorded = locate(t, &q);
 		if (recorded)
 			judge(db, s, process, &q, recorded);
+		else
+			leave_unjudged(db, &q, "what was recorded can't be read");
 		free(recorded);
 	}
 	sqlite3_finalize(st);

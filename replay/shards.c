@@ -61,7 +61,11 @@ static int start(struct session *s, struct worker *w, unsigned shard,
 	}
 	close(ends[1]);
 	w->fd = ends[0];
-	return w->pid > 0 ? 0 : diag_set(&s->error, CUTRACE_EIO, "", "cannot fork: %s", strerror(errno));
+	if (w->pid > 0)
+		return 0;
+	diag_set(&s->error, CUTRACE_EIO, "", "cannot fork: %s", strerror(errno));
+	close(w->fd);
+	return CUTRACE_EIO;
 }
 
 static int wait_for(struct session *s, struct worker *w, unsigned shard)
@@ -99,10 +103,12 @@ int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx)
 	struct worker *w = calloc(n, sizeof(*w));
 	int rc = w ? 0 : diag_set(&s->error, CUTRACE_ENOMEM, "", "out of memory");
 
-	for (; started < n && !rc; started++)
+	while (started < n && !rc) {
 		rc = start(s, &w[started], started, replay, ctx);
+		started += !rc;
+	}
 	for (unsigned k = 0; k < started; k++) {
-		int ended = w[k].pid > 0 ? wait_for(s, &w[k], k) : 0;
+		int ended = wait_for(s, &w[k], k);
 
 		rc = rc ? rc : ended;
 	}

@@ -47,6 +47,9 @@ expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/isolated.db"
 says err 'not the result of a shard'
 expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/none.db"
 says err 'no such result'
+expect 125 "$cutrace" merge-results -o "$work/shard2.db" "$work"/shard[1-4].db
+says err 'one of the results to merge'
+[ -s "$work/shard2.db" ] || fail 'a result is gone that was to be merged'
 
 # One wrong kernel. In a stream what it made wrong goes on; isolated, it is the only one that differs.
 trace=$work/driver_bitonic_sort.trace
