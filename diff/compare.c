@@ -73,7 +73,8 @@ static const char *keep_text(struct comparison *c, const char *s)
 	return s ? arena_strdup(&c->arena, s) : NULL;
 }
 
-static void keep(struct comparison *c, const struct side *s, struct wanted *w, const struct row *r,
+/* False: out of memory. */
+static bool keep(struct comparison *c, const struct side *s, struct wanted *w, const struct row *r,
 		 const struct leaves *l)
 {
 	struct difference *d = w->difference;
@@ -82,8 +83,14 @@ static void keep(struct comparison *c, const struct side *s, struct wanted *w, c
 	d->kernel = keep_text(c, r->kernel);
 	*(s == &c->a ? &d->thread_a : &d->thread_b) = r->call.thread;
 	w->v = arena_array(&c->arena, l->n + 1, sizeof(*w->v));
-	for (unsigned i = 0; w->v && i < l->n; i++)
-		w->v[w->n++] = (struct leaf){keep_text(c, l->v[i].path), keep_text(c, l->v[i].text)};
+	for (unsigned i = 0; w->v && i < l->n; i++) {
+		const struct leaf leaf = {keep_text(c, l->v[i].path), keep_text(c, l->v[i].text)};
+
+		if (!leaf.path || !leaf.text)
+			return false;
+		w->v[w->n++] = leaf;
+	}
+	return w->v != NULL;
 }
 
 /* Objects get their names as when the hashes were made, so every call up to the last one wanted is looked at. */
@@ -104,7 +111,7 @@ static bool read_wanted(struct comparison *c, const struct side *s, struct wante
 		leaves_of(&l, names, r, call.thread < s->nthreads ? s->roles[call.thread] : 0);
 		ok = !l.failed;
 		if (ok && call.id == w[at].call)
-			keep(c, s, &w[at++], r, &l);
+			ok = keep(c, s, &w[at++], r, &l);
 	}
 	leaves_free(&l);
 	trace_call_iter_free(it);

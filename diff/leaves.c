@@ -121,10 +121,32 @@ struct walk {
 	size_t at;
 };
 
+/* A leaf at the path, with this text. */
+static bool append(struct walk *w, const char *text)
+{
+	struct leaves *l = w->l;
+	struct leaf leaf;
+
+	if (l->n == l->capacity) {
+		unsigned more = l->capacity ? l->capacity * 2 : 32;
+		struct leaf *v = reallocarray(l->v, more, sizeof(*v));
+
+		if (!v)
+			return false;
+		l->v = v;
+		l->capacity = more;
+	}
+	leaf.path = arena_strndup(&l->arena, w->path, w->at);
+	leaf.text = arena_strdup(&l->arena, text);
+	if (!leaf.path || !leaf.text)
+		return false;
+	l->v[l->n++] = leaf;
+	return true;
+}
+
 static void add(struct walk *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void add(struct walk *w, const char *fmt, ...)
 {
-	struct leaves *l = w->l;
 	char text[256], *whole = NULL;
 	va_list ap;
 
@@ -133,26 +155,13 @@ static void add(struct walk *w, const char *fmt, ...)
 	va_end(ap);
 	if (n >= (int)sizeof(text)) {
 		va_start(ap, fmt);
-		l->failed |= vasprintf(&whole, fmt, ap) < 0;
+		if (vasprintf(&whole, fmt, ap) < 0) {
+			whole = NULL;
+			w->l->failed = true;
+		}
 		va_end(ap);
 	}
-	if (l->n == l->capacity) {
-		unsigned more = l->capacity ? l->capacity * 2 : 32;
-		struct leaf *v = reallocarray(l->v, more, sizeof(*v));
-
-		if (!v)
-			goto failed;
-		l->v = v;
-		l->capacity = more;
-	}
-	struct leaf *leaf = &l->v[l->n];
-	leaf->path = arena_strndup(&l->arena, w->path, w->at);
-	leaf->text = arena_strdup(&l->arena, whole ? whole : text);
-	if (leaf->path && leaf->text)
-		l->n++;
-	else
-	failed:
-		l->failed = true;
+	w->l->failed |= !append(w, whole ? whole : text);
 	free(whole);
 }
 
@@ -221,19 +230,22 @@ static void add_address(struct walk *w, const struct value *v, const char *unkno
 	}
 }
 
+/* The first half of a 128-bit hash. */
+static void add_hash(struct walk *w, uint64_t bytes, const uint8_t *h)
+{
+	add(w, "%" PRIu64 " bytes, XXH3 %02x%02x%02x%02x%02x%02x%02x%02x", bytes, h[0], h[1], h[2], h[3],
+	    h[4], h[5], h[6], h[7]);
+}
+
 static void add_content(struct walk *w, uint64_t buffer, uint64_t bytes)
 {
 	sqlite3_stmt *s = w->names->content;
-	const uint8_t *h;
 
 	sqlite3_bind_int64(s, 1, (int64_t)buffer);
-	if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_bytes(s, 0) == 16) {
-		h = sqlite3_column_blob(s, 0);
-		add(w, "%" PRIu64 " bytes, XXH3 %02x%02x%02x%02x%02x%02x%02x%02x", bytes, h[0], h[1], h[2],
-		    h[3], h[4], h[5], h[6], h[7]);
-	} else {
+	if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_bytes(s, 0) == 16)
+		add_hash(w, bytes, sqlite3_column_blob(s, 0));
+	else
 		add(w, "%" PRIu64 " bytes, not in the trace", bytes);
-	}
 	sqlite3_reset(s);
 }
 
@@ -246,8 +258,7 @@ static void add_bytes(struct walk *w, const struct value *v)
 		memcpy(&u, v->text, v->n);
 		add(w, "0x%0*" PRIx64, (int)v->n * 2, u);
 	} else {
-		add(w, "%" PRIu64 " bytes, XXH3 %02x%02x%02x%02x%02x%02x%02x%02x", v->n + v->more, h.b[0],
-		    h.b[1], h.b[2], h.b[3], h.b[4], h.b[5], h.b[6], h.b[7]);
+		add_hash(w, v->n + v->more, h.b);
 	}
 }
 
@@ -343,9 +354,7 @@ static void add_hashes(struct walk *w, const struct row *r)
 	size_t before = enter(w, "written");
 
 	for (unsigned i = 0; i < n; i++)
-		add(w, "%" PRIu64 " bytes, XXH3 %02x%02x%02x%02x%02x%02x%02x%02x", h[i].bytes, h[i].hash.b[0],
-		    h[i].hash.b[1], h[i].hash.b[2], h[i].hash.b[3], h[i].hash.b[4], h[i].hash.b[5],
-		    h[i].hash.b[6], h[i].hash.b[7]);
+		add_hash(w, h[i].bytes, h[i].hash.b);
 	w->at = before;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison as text and as JSON. */
+ * A comparison as text and as JSON.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

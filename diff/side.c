@@ -7,6 +7,8 @@
 
 #include "api/api.h"
 
+enum { MAX_THREADS = 1 << 24 }; /* as of numbers: roles are an array */
+
 int side_open(struct side *s, const char *path, struct diag *d)
 {
 	const struct trace_thread *threads;
@@ -22,9 +24,13 @@ int side_open(struct side *s, const char *path, struct diag *d)
 	if (rc)
 		return rc;
 	threads = trace_threads(s->trace, &n);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		if (threads[i].id >= MAX_THREADS)
+			return diag_set(d, CUTRACE_ECORRUPT, path,
+					"the trace is damaged: a thread has number %u", threads[i].id);
 		if (threads[i].id >= s->nthreads)
 			s->nthreads = threads[i].id + 1;
+	}
 	s->roles = calloc(s->nthreads + 1, sizeof(*s->roles));
 	return s->roles ? 0 : diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
 }
