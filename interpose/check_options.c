@@ -76,7 +76,8 @@ int check_options_parse(struct check_options *o, const char *text, struct diag *
 	for (; word; word = strtok_r(NULL, ",", &save)) {
 		if (read_word(o, word))
 			continue;
-		diag_set(d, CUTRACE_EINVAL, "--check", "'%s' is none of its words", word);
+		diag_set(d, CUTRACE_EINVAL, "--check", "'%s' is none of its words, or has no usable value",
+			 word);
 		diag_hint(d, "contents, hashes, all, opaque, every:N, kernel:GLOB, launch:A-B, separated by "
 			     "commas");
 		return CUTRACE_EINVAL;
