@@ -16,6 +16,8 @@ enum doctor_status {
 	DOCTOR_WRONG, /* something that is there does not work */
 };
 
+enum { DOCTOR_GPUS = 16 }; /* of more, the first ones */
+
 struct doctor_check {
 	const char *section;
 	enum doctor_status status;
@@ -34,11 +36,11 @@ struct doctor {
 	struct doctor_check *checks;
 	unsigned nchecks;
 	/* What later parts need of earlier ones. */
-	unsigned pci_gpus;           /* AMD GPUs on the bus */
-	unsigned driver_gpus;        /* that the kernel driver has */
-	char driver_targets[16][24]; /* theirs */
-	unsigned ngpus;              /* that HIP gives us */
-	struct doctor_gpu gpus[16];
+	unsigned pci_gpus;                    /* AMD GPUs on the bus */
+	unsigned driver_gpus;                 /* that the kernel driver has */
+	char driver_targets[DOCTOR_GPUS][24]; /* theirs */
+	unsigned ngpus;                       /* that HIP gives us */
+	struct doctor_gpu gpus[DOCTOR_GPUS];
 	char hip_path[512], hip_version[32]; /* empty: none that works */
 	const char *device;                  /* what programs run on, when nothing else is said */
 };

@@ -76,9 +76,8 @@ void doctor_compiler(struct doctor *doc)
 			   realpath(path, absolute) ? absolute : path, service_build_id(s));
 		compile_all(doc, s);
 	} else {
-		doctor_say(doc, SECTION, doctor_expects_gpu(doc) ? DOCTOR_WRONG : DOCTOR_NOTE,
-			   "install LLVM 19 (Debian: llvm-19-dev, clang-19) and build cutrace again", "%s",
-			   d.what);
+		doctor_say(doc, SECTION, doctor_expects_gpu(doc) ? DOCTOR_WRONG : DOCTOR_NOTE, d.hint,
+			   "%s: %s", d.where, d.what);
 	}
 	service_close(s);
 }

@@ -113,7 +113,7 @@ static void read_nodes(struct doctor *doc)
 	if (glob(doctor_path(pattern, sizeof(pattern), "/sys/class/kfd/kfd/topology/nodes/*/properties"), 0,
 		 NULL, &g))
 		return;
-	for (size_t i = 0; i < g.gl_pathc && doc->driver_gpus < 16; i++)
+	for (size_t i = 0; i < g.gl_pathc && doc->driver_gpus < DOCTOR_GPUS; i++)
 		if (property(g.gl_pathv[i], "simd_count") && property(g.gl_pathv[i], "gfx_target_version"))
 			add_node(doc, g.gl_pathv[i]);
 	globfree(&g);

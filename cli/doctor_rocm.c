@@ -19,7 +19,7 @@ struct hip_answer {
 	unsigned major, minor, patch;
 	char path[512], missing[256], error_note[100];
 	int ngpus;
-	struct doctor_gpu gpus[16];
+	struct doctor_gpu gpus[DOCTOR_GPUS];
 };
 
 static void ask_gpu(const struct hip_library *lib, int device, struct doctor_gpu *g)
@@ -55,14 +55,14 @@ static void ask_hip(void *out)
 		return;
 	snprintf(a->error_note, sizeof(a->error_note), "%s", opened.abi->error_note);
 	lib = hip_library_get(&a->ngpus, &a->d);
-	for (int i = 0; lib && i < a->ngpus && i < 16; i++)
+	for (int i = 0; lib && i < a->ngpus && i < DOCTOR_GPUS; i++)
 		ask_gpu(lib, i, &a->gpus[i]);
 	a->started = lib ? 0 : a->d.code;
 }
 
 static void say_gpus(struct doctor *doc, const struct hip_answer *a)
 {
-	doc->ngpus = a->ngpus < 16 ? (unsigned)a->ngpus : 16;
+	doc->ngpus = a->ngpus < DOCTOR_GPUS ? (unsigned)a->ngpus : DOCTOR_GPUS;
 	memcpy(doc->gpus, a->gpus, sizeof(doc->gpus));
 	snprintf(doc->hip_path, sizeof(doc->hip_path), "%s", a->path);
 	snprintf(doc->hip_version, sizeof(doc->hip_version), "%u.%u.%u", a->major, a->minor, a->patch);
@@ -108,8 +108,10 @@ static void say_hip(struct doctor *doc, const struct hip_answer *a)
 
 /* ---- what else is installed ---- */
 
+enum { HIP_NAMES = 5 };
+
 struct libraries_answer {
-	char hip[4][512]; /* paths of HIP runtimes that the loader finds */
+	char hip[HIP_NAMES][512]; /* paths of HIP runtimes that the loader finds */
 	unsigned nhip;
 	char comgr[512];
 	size_t comgr_major, comgr_minor;
@@ -128,14 +130,15 @@ static bool path_of(const char *soname, char *out, size_t bytes, void **handle)
 
 static void ask_libraries(void *out)
 {
-	static const char *const hip[] = {"libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6",
-					  "libamdhip64.so.5"};
+	static const char *const hip[HIP_NAMES] = {"libamdhip64.so.10", "libamdhip64.so.8",
+						   "libamdhip64.so.7", "libamdhip64.so.6",
+						   "libamdhip64.so.5"};
 	static const char *const comgr[] = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
 	struct libraries_answer *a = out;
 	void (*version)(size_t * major, size_t * minor);
 	void *handle;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < HIP_NAMES; i++)
 		a->nhip += path_of(hip[i], a->hip[a->nhip], sizeof(a->hip[0]), &handle);
 	for (size_t i = 0; i < 2 && !a->comgr[0]; i++) {
 		if (!path_of(comgr[i], a->comgr, sizeof(a->comgr), &handle))
@@ -149,11 +152,11 @@ static void ask_libraries(void *out)
 static void say_libraries(struct doctor *doc)
 {
 	struct libraries_answer a = {.nhip = 0};
-	char list[2100] = "";
+	char list[HIP_NAMES * 514] = "";
 
 	if (doctor_in_child(ask_libraries, &a, sizeof(a)))
 		return;
-	for (unsigned i = 0; i < a.nhip && i < 4; i++)
+	for (unsigned i = 0; i < a.nhip; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", a.hip[i]);
 	if (a.nhip > 1)
 		doctor_say(doc, SECTION, DOCTOR_NOTE, "CUTRACE_HIP_LIBRARY chooses one",
