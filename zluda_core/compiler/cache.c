@@ -284,11 +284,15 @@ bool cache_get(struct cache *c, const struct cache_key *key, void **data, size_t
 bool cache_knows(struct cache *c, const uint8_t hash[16], const char *build)
 {
 	sqlite3_stmt *s = NULL;
+	struct held_signal held;
 	struct cache_file f;
 	bool found = false;
 
-	if (cache_file_open(c, &f, NULL))
+	hold_signal(&held); /* a new file is written */
+	if (cache_file_open(c, &f, NULL)) {
+		release_signal(&held);
 		return false;
+	}
 	if (!f.sql->prepare_v2(f.db, "SELECT 1 FROM entry WHERE source=? AND build=? LIMIT 1", -1, &s,
 			       NULL) &&
 	    !f.sql->bind_blob(s, 1, hash, 16, SQLITE_STATIC) &&
@@ -296,6 +300,7 @@ bool cache_knows(struct cache *c, const uint8_t hash[16], const char *build)
 		found = f.sql->step(s) == SQLITE_ROW;
 	f.sql->finalize(s);
 	cache_file_close(&f);
+	release_signal(&held);
 	return found;
 }
 

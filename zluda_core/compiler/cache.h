@@ -23,8 +23,8 @@ struct cache;
  * CUTRACE_CACHE_SIZE (bytes, or with K, M, G), else 1 GiB. NULL only without memory. */
 struct cache *cache_open(const char *where, uint64_t limit_bytes);
 void cache_close(struct cache *c);
-const char *cache_folder(const struct cache *c); /* NULL: off; *why says for what reason */
-const char *cache_off_reason(const struct cache *c);
+const char *cache_folder(const struct cache *c);     /* NULL: off */
+const char *cache_off_reason(const struct cache *c); /* when the folder is NULL */
 uint64_t cache_limit(const struct cache *c);
 
 enum cache_kind { CACHE_CODE = 1, CACHE_LINES = 2 };

@@ -52,7 +52,8 @@ static bool make_folders(char *path)
 	return !mkdir(path, 0700) || errno == EEXIST;
 }
 
-/* Code that others could have put there would be executed: the folder must be ours, and only ours to write. */
+/* Code that others could have put there would be executed: the folder must be ours or
+ * root's, and not everybody's to write. */
 static int check_folder(const struct cache *c, struct diag *d)
 {
 	struct stat st;
@@ -66,7 +67,7 @@ static int check_folder(const struct cache *c, struct diag *d)
 		return diag_set(d, CUTRACE_EIO, c->folder, "the cache's folder is no folder");
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & S_IWOTH) {
 		diag_set(d, CUTRACE_EIO, c->folder, "others may write the cache's folder: it isn't used");
-		diag_hint(d, "chmod go-w it, or set CUTRACE_CACHE to a folder of your own");
+		diag_hint(d, "chmod o-w it, or set CUTRACE_CACHE to a folder of your own");
 		return CUTRACE_EIO;
 	}
 	return 0;

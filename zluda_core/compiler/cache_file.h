@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cache_file: the cache's SQLite file, between cache.c and cache_command.c: where it is, opening, making it anew.
+ * cache_file: the cache's SQLite file, between cache.c and cache_contents.c: where it is, opening, making it anew.
  */
 #ifndef CUTRACE_CACHE_FILE_H
 #define CUTRACE_CACHE_FILE_H

@@ -3,7 +3,7 @@
  * compiler: LLVM IR of a kernel (ptx/lower) to an AMD code object, by LLVM 19's C interface. The only folder that knows
  * LLVM. LLVM ends the process on some errors: whoever links this is a process of its own.
  *
- * Depends on ptx/lower/lower.h, base/, LLVM; linking runs ld.lld.
+ * Depends on ptx/lower/lower.h, base/, LLVM; linking may run ld.lld.
  */
 #ifndef CUTRACE_COMPILER_H
 #define CUTRACE_COMPILER_H

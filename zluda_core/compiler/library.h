@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device library (device_library/), which this program carries as bitcode, linked into a kernel's module. */
+ * The device library (device_library/), which this program carries as bitcode, linked into a kernel's module.
+ */
 #ifndef CUTRACE_COMPILER_LIBRARY_H
 #define CUTRACE_COMPILER_LIBRARY_H
 

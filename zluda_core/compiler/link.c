@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linking: by elf_link, or by ld.lld in a process of its own, which takes 30 to 60 ms.
+ * Linking: by elf_link, or by ld.lld in a process of its own, whose start alone takes longer than a small kernel.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -56,6 +56,7 @@ int locate_compiler(char *path, size_t room, struct diag *d)
 		if (!access(path, X_OK))
 			return 0;
 		diag_set(d, CUTRACE_ENOENT, given, "CUTRACE_COMPILER can't be executed: %s", strerror(errno));
+		diag_hint(d, "it names the file of a cutrace-compile; without it the installed one is used");
 		return CUTRACE_ENOENT;
 	}
 	for (size_t k = 0; own_folder(folder, sizeof(folder)) && k < sizeof(places) / sizeof(places[0]); k++)

@@ -126,7 +126,9 @@ int wire_get_diag(struct wire_message *m, struct diag *d)
 	uint32_t code = wire_get_u32(m);
 	const char *where = wire_get_string(m), *what = wire_get_string(m), *hint = wire_get_string(m);
 
-	if (!code && !m->failed)
+	if (m->failed)
+		return diag_set(d, CUTRACE_EFORMAT, "", "the compile worker's answer is damaged");
+	if (!code)
 		return 0;
 	if (code > 100)
 		code = -CUTRACE_EFORMAT;

@@ -18,8 +18,8 @@
 #include "base/diag.h"
 
 enum wire_kind {
-	WIRE_COMPILE = 1, /* hash, module name, kernel, target, options, want */
-	WIRE_AHEAD,       /* hash, module name, target, options, share, of how many, cache */
+	WIRE_COMPILE = 1, /* hash, module name, build, kernel, target, options, want */
+	WIRE_AHEAD,       /* hash, module name, build, target, options, cache, share, of how many */
 	WIRE_DECODE,      /* target, code */
 	WIRE_TEXT,        /* the module's text */
 	WIRE_ACCEPTED,

@@ -293,7 +293,7 @@ static void compile_one(const struct compile_job *job, struct cache *cache)
 	const struct cache_key key = {CACHE_CODE,  job->text_hash, job->kernel,
 				      job->target, job->options,   job->build};
 	struct compile_result r;
-	struct diag d;
+	struct diag d = DIAG_INIT;
 	size_t bytes;
 	void *data;
 
