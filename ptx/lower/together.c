@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ptx/lower/together.h"
 
+#include "ptx/lower/loops.h"
+
 enum { MOST_DEPTH = 8, X = 1, Y = 2, Z = 4 };
 
 static const struct ptx_inst *definition(const struct ptx_func *f, uint32_t v)
@@ -75,13 +77,6 @@ static int side_of_one(const struct ptx_func *f, uint32_t b)
 	return (i->cmp == PTX_EQ) == !branch->guard_negate ? 0 : 1;
 }
 
-static bool dominates(const struct ptx_func *f, uint32_t a, uint32_t b)
-{
-	while (b != a && b != PTX_NONE)
-		b = f->blocks[b].idom;
-	return b == a;
-}
-
 static void find_lonely(const struct ptx_func *f, struct ptx_uniformity *u)
 {
 	for (uint32_t b = 0; b < f->nblocks; b++) {
@@ -90,7 +85,7 @@ static void find_lonely(const struct ptx_func *f, struct ptx_uniformity *u)
 		if (to == PTX_NONE || f->blocks[to].npreds != 1)
 			continue;
 		for (uint32_t k = 0; k < f->nblocks; k++)
-			if (dominates(f, to, k))
+			if (loops_dominates(f, to, k))
 				u->divergent[k] = PTX_LEVEL_GRID;
 	}
 }
