@@ -62,6 +62,9 @@ CASE(mad_wide_hi, ((uint64_t)a * b + c) >> 32)
 CASE(sad_u, (a > b ? a - b : b - a) + c)
 CASE(sad_s, (S(a) > S(b) ? a - b : b - a) + c)
 CASE(div_u, a / (b | 1))
+/* Of numbers that are negative as signed ones, and have few bits then. */
+CASE(rem_extended, (uint64_t)(S(a) >> 31) % ((uint64_t)(int64_t)S(b) | 1))
+CASE(div_extended, (uint32_t)(S(a) >> 31) / ((uint32_t)(int32_t)(int8_t)b | 1))
 CASE(div_s, (int64_t)S(a) / S(b | 1))
 CASE(rem_s, (int64_t)S(a) % S(b | 1))
 CASE(min_s, S(a) < S(b) ? a : b)
@@ -290,6 +293,14 @@ static const struct row {
 	{"dp4a.u32.s32", "dp4a.u32.s32 r, a, b, c;", dp4a, false},
 	{"dp2a.hi.s32.u32", "dp2a.hi.s32.u32 r, a, b, c;", dp2a_hi, false},
 	{"szext.wrap.s32", "szext.wrap.s32 r, a, c;", szext_s, false},
+	{"rem.u64 of extended",
+	 "{ .reg .b64 x, y; cvt.s64.s32 x, a; shr.s64 x, x, 63; cvt.s64.s32 y, b; or.b64 y, y, 1; rem.u64 x, "
+	 "x, y; "
+	 "cvt.u32.u64 r, x; }",
+	 rem_extended, false},
+	{"div.u32 of extended",
+	 "{ .reg .b32 x, y; shr.s32 x, a, 31; cvt.s32.s8 y, b; or.b32 y, y, 1; div.u32 r, x, y; }",
+	 div_extended, false},
 	{"vavrg4", "vavrg4.u32.u32.u32 r, a, b.b5173, c;", averages, false},
 	{"cp.async",
 	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "

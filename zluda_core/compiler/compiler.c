@@ -13,6 +13,7 @@
 
 #include "zluda_core/compiler/emit_apart.h"
 #include "zluda_core/compiler/library.h"
+#include "zluda_core/compiler/unsigned_division.h"
 
 enum { MAX_MACHINES = 16 };
 
@@ -125,8 +126,10 @@ static int optimize(struct job *j)
 	LLVMErrorRef error = LLVMRunPasses(j->module, passes, j->machine, options);
 
 	LLVMDisposePassBuilderOptions(options);
-	if (!error)
+	if (!error) {
+		unsigned_divisions_guard(j->module);
 		return 0;
+	}
 	char *message = LLVMGetErrorMessage(error);
 	diag_set(j->d, CUTRACE_EFORMAT, j->name, "LLVM: %s", message);
 	LLVMDisposeErrorMessage(message);
