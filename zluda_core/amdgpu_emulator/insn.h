@@ -175,7 +175,7 @@ struct insn {
 struct insn *insn_parse(unsigned gfx, const char *text, unsigned size);
 void insn_free(struct insn *in);
 
-/* The op tables: table.c gathers the rows of valu.def, scalar.def and control.def. */
+/* The op tables: table.c gathers the rows of valu.def and scalar.def, and the list of control.c. */
 const struct op *op_find(const char *name);
 exec_fn exec_unknown, exec_nop, exec_memory, exec_scalar_load;
 

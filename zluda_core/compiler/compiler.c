@@ -4,6 +4,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -31,8 +32,21 @@ struct job {
 	unsigned level;
 };
 
+/* LLVM 19 commutes instructions that select parts of their operands (SDWA, before gfx11) without their selectors, so that
+ * a.b1 + b.b3 and a.b3 + b.b1 become one: none are made. */
+static void set_options(void)
+{
+	static const char *const options[] = {"cutrace-compile", "-amdgpu-sdwa-peephole=0"};
+	static bool done; /* an option given twice is an error */
+
+	if (!done)
+		LLVMParseCommandLineOptions(sizeof(options) / sizeof(options[0]), options, NULL);
+	done = true;
+}
+
 void compiler_init(void)
 {
+	set_options();
 	LLVMInitializeAMDGPUTargetInfo();
 	LLVMInitializeAMDGPUTarget();
 	LLVMInitializeAMDGPUTargetMC();
