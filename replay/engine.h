@@ -478,6 +478,8 @@ void reserve_drop(struct engine *e); /* all that is left: the driver takes no wi
 struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *k, struct ptx_module **m);
 void recorded_ptx_note_launch(struct engine *e, uint64_t call, const struct trace_kernel *k);
 void recorded_ptx_describe_variable(struct engine *e, struct address_range *r);
+/* The kernel's results are the same bits wherever it runs right. False: not known. */
+bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel);
 void recorded_ptx_free(struct engine *e);
 
 /* blame.c: after a run that stopped at the element's last launch or copy. */

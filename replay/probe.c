@@ -279,7 +279,7 @@ static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uin
 	sqlite3_prepare_v2(db,
 			   "SELECT id, call, base, address, elem_type FROM verdict WHERE pass = 1 AND "
 			   "process = ? AND kind = "
-			   "'written' AND grade = 'differs' ORDER BY id",
+			   "'written' AND grade = 'differs' AND note IS NULL ORDER BY id",
 			   -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
 	while (st && sqlite3_step(st) == SQLITE_ROW) {
@@ -312,7 +312,7 @@ static int collect(sqlite3 *db, uint32_t process, struct probe *p)
 	sqlite3_prepare_v2(db,
 			   "SELECT DISTINCT call FROM verdict WHERE pass = 1 AND process = ?1 AND kind = "
 			   "'written' AND grade = "
-			   "'differs' ORDER BY call LIMIT ?2",
+			   "'differs' AND note IS NULL ORDER BY call LIMIT ?2",
 			   -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
 	sqlite3_bind_int64(st, 2, MAX_LAUNCHES);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The PTX that the trace carries, parsed on demand: for stores that a kernel's parameters don't show
- * (variables of the module) and for the lines that may have stored an element.
+ * (variables of the module), for the lines that may have stored an element, and for what the ISA leaves open.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/analysis.h"
 #include "replay/engine.h"
 
 #define MAX_PARSED 64 /* modules; a program that compiles as it runs may have any number */
@@ -132,4 +133,65 @@ void recorded_ptx_describe_variable(struct engine *e, struct address_range *r)
 	s = m ? ptx_symbol_find(m, name) : NULL;
 	if (s && ptx_type_bits(s->type) > 8)
 		snprintf(r->elem_type, sizeof(r->elem_type), "%s", ptx_type_name(s->type));
+}
+
+/* ---- what the PTX ISA leaves open ------------------------------------------ */
+
+static bool is_approximate(const struct ptx_inst *i)
+{
+	switch (i->op) {
+	case PTX_OP_SIN:
+	case PTX_OP_COS:
+	case PTX_OP_LG2:
+	case PTX_OP_EX2:
+	case PTX_OP_TANH:
+	case PTX_OP_RSQRT: return true;
+	default: return i->flags & (PTX_F_APPROX | PTX_F_FULL);
+	}
+}
+
+static bool has_approximations(const struct ptx_func *f)
+{
+	for (uint32_t k = 0; k < f->ninsts; k++)
+		if (is_approximate(&f->insts[k]))
+			return true;
+	return false;
+}
+
+static bool may_fuse(const struct ptx_func *f)
+{
+	struct ptx_contractions c;
+	bool yes = true;
+
+	if (!ptx_contractions_find(f, &c)) {
+		yes = c.n > 0;
+		ptx_contractions_free(&c);
+	}
+	return yes;
+}
+
+/* Order shows in atomics, and in what blocks tell each other; grouping in products of matrices; textures are filtered to a
+ * precision of the hardware's. What other functions do is not looked at. */
+static bool depends_on_others(struct ptx_module *m, struct ptx_func *f)
+{
+	struct ptx_touch t;
+	bool yes = true;
+
+	if (!ptx_touch_find(m, f, &t)) {
+		yes = t.matrix_ops || t.textures || t.clocks || t.grid_sync || t.uses_malloc ||
+		      t.nfuncs > 1 || t.calls_unknown || t.calls_indirect;
+		for (size_t k = 0; k < sizeof(t.space); k++)
+			yes |= t.space[k] & PTX_TOUCH_ATOMIC;
+		ptx_touch_free(&t);
+	}
+	return yes;
+}
+
+bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel)
+{
+	const struct trace_kernel *k = kernel ? trace_kernel(e->trace, kernel) : NULL;
+	struct ptx_module *m = NULL;
+	struct ptx_func *f = k ? recorded_ptx_func(e, k, &m) : NULL;
+
+	return f && !has_approximations(f) && !may_fuse(f) && !depends_on_others(m, f);
 }
