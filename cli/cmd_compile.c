@@ -66,6 +66,8 @@ static bool add_targets(struct options *o, char *list)
 		}
 		o->targets[o->ntargets++] = t;
 	}
+	if (!o->ntargets)
+		fputs("cutrace compile: error: --arch names no target\n", stderr);
 	return o->ntargets > 0;
 }
 
@@ -91,14 +93,23 @@ static bool read_capability(const char *text, unsigned *out)
 
 enum { OPT_KERNEL = 256, OPT_CC, OPT_FRESH, OPT_JSON, OPT_OPTIONS };
 
+static bool wrong_value(const char *option, const char *expected)
+{
+	fprintf(stderr, "cutrace compile: error: %s: '%s' is not %s\n", option, optarg, expected);
+	return false;
+}
+
+/* False: wrong usage, which is said. */
 static bool read_option(struct options *o, int c)
 {
 	switch (c) {
 	case 'a': return add_targets(o, optarg);
 	case 'o': o->folder = optarg; return true;
-	case 'j': return read_number(optarg, 1, 256, &o->jobs);
+	case 'j': return read_number(optarg, 1, 256, &o->jobs) || wrong_value("-j", "a number from 1 to 256");
 	case OPT_KERNEL: o->kernel = optarg; return true;
-	case OPT_CC: return read_capability(optarg, &o->cc);
+	case OPT_CC:
+		return read_capability(optarg, &o->cc) ||
+		       wrong_value("--cc", "a compute capability, such as 9.0");
 	case OPT_OPTIONS: o->options = optarg; return true;
 	case OPT_FRESH: o->fresh = true; return true;
 	case OPT_JSON: o->json = true; return true;
@@ -130,7 +141,10 @@ static bool read_options(int argc, char **argv, struct options *o)
 			return false;
 	}
 	o->file = argv[optind];
-	return o->file && optind + 1 == argc;
+	if (o->file && optind + 1 == argc)
+		return true;
+	fputs("cutrace compile: error: name one file\n", stderr);
+	return false;
 }
 
 static int could_not(const struct diag *d)

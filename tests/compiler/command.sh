@@ -156,6 +156,13 @@ END
 status 1 "$cutrace" compile "$dir/shared.ptx" --arch gfx1100
 has 'large .*refused: shared.ptx:5: .*100000.*65536' out 'too much shared memory'
 has '^1 compiled, 1 refused, 0 failed' out 'too much shared memory'
+for wrong in '-j 0' '--cc 9' '--arch ,'; do
+	# shellcheck disable=SC2086 # words
+	status 2 "$cutrace" compile "$ptx/saxpy.ptx" $wrong
+	has "error: ${wrong%% *}" err "compile $wrong"
+done
+status 2 "$cutrace" compile
+has 'name one file' err 'compile without a file'
 CUTRACE_COMPILER=/nonexistent status 125 "$cutrace" compile "$ptx/saxpy.ptx"
 has 'CUTRACE_COMPILER' err 'a compiler that is not there'
 
