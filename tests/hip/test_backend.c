@@ -464,6 +464,10 @@ static void test_watchdog_control(void **state)
 	assert_int_equal(hip_backend.control(gpu, "watchdog_ms", "60000", &d), 0);
 	launch_scale(false);
 	assert_int_equal(hip_backend.control(gpu, "watchdog_ms", "0", &d), 0);
+	assert_int_equal(hip_backend.control(gpu, "watchdog_ms", "soon", &d), CUTRACE_EINVAL);
+	assert_string_equal(d.what, "watchdog_ms=soon: expected a number from 0 to 4294967295");
+	assert_int_equal(hip_backend.control(gpu, "watchdog_ms", "20ms", &d), CUTRACE_EINVAL);
+	assert_int_equal(hip_backend.control(gpu, "watchdog_ms", "4294967296", &d), CUTRACE_EINVAL);
 	assert_int_equal(hip_backend.control(gpu, "inject", "x", &d), CUTRACE_ENOTSUP);
 }
 

@@ -2,6 +2,7 @@
  *
  * Opening a GPU, what it is, and the table of functions.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,11 +159,19 @@ static void properties(struct amd_backend *b, struct amd_properties *out)
 
 static int control(struct amd_backend *b, const char *key, const char *value, struct diag *d)
 {
+	unsigned long ms;
+	char *end;
+
 	if (strcmp(key, "watchdog_ms"))
 		return CUTRACE_ENOTSUP;
-	atomic_store(&b->watchdog_ms, (unsigned)strtoul(value, NULL, 0));
-	if (atomic_load(&b->watchdog_ms) && !b->lib->fn.hipStreamQuery)
+	errno = 0;
+	ms = strtoul(value, &end, 0);
+	if (errno || end == value || *end || ms > UINT32_MAX)
+		return diag_set(d, CUTRACE_EINVAL, "", "%s=%s: expected a number from 0 to %u", key, value,
+				UINT32_MAX);
+	if (ms && !b->lib->fn.hipStreamQuery)
 		return diag_set(d, CUTRACE_ENOTSUP, "", "watchdog_ms: this HIP lacks hipStreamQuery");
+	atomic_store(&b->watchdog_ms, (unsigned)ms);
 	return 0;
 }
 
