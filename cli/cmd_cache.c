@@ -177,6 +177,20 @@ static const struct {
 	int (*run)(struct command *c);
 } subcommands[] = {{"info", run_info}, {"list", run_list}, {"verify", run_verify}, {"clear", run_clear}};
 
+/* As our driver does: a wrong size must not look like one that works. */
+static void check_size_option(void)
+{
+	const char *value = getenv("CUTRACE_CACHE_SIZE");
+	uint64_t bytes;
+
+	if (value && !cache_parse_size(value, &bytes))
+		fprintf(stderr,
+			"cutrace cache: warning: CUTRACE_CACHE_SIZE=%s is not understood: expected bytes, or "
+			"a "
+			"number with K, M or G\n",
+			value);
+}
+
 static int run_named(const char *name, bool json)
 {
 	struct command c = {.json = json};
@@ -185,6 +199,7 @@ static int run_named(const char *name, bool json)
 	for (size_t k = 0; k < sizeof(subcommands) / sizeof(subcommands[0]); k++) {
 		if (strcmp(subcommands[k].name, name))
 			continue;
+		check_size_option();
 		c.cache = cache_open(NULL, 0);
 		status = c.cache ? subcommands[k].run(&c) : EXIT_COULD_NOT;
 		cache_close(c.cache);

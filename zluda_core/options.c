@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "zluda_core/compiler/cache.h"
+
 struct options options;
 
 extern char **environ;
@@ -213,11 +215,20 @@ static bool set_verbose(const char *value)
 	return parse_bool(value, &options.verbose);
 }
 
+/* Whoever opens the cache reads it. */
+static bool check_cache_size(const char *value)
+{
+	uint64_t bytes;
+
+	return cache_parse_size(value, &bytes);
+}
+
 static const struct {
 	const char *name;
 	bool (*set)(const char *value);
 	const char *expects;
 } option_table[] = {
+	{"CUTRACE_CACHE_SIZE", check_cache_size, "bytes, or a number with K, M or G"},
 	{"CUTRACE_CC", set_cc, "a compute capability such as 8.0"},
 	{"CUTRACE_DETERMINISTIC", set_deterministic, "0 or 1"},
 	{"CUTRACE_DEVICE", set_device, "NAME or NAME:key=value,..."},

@@ -338,6 +338,38 @@ static void it_can_be_off(void **state)
 
 /* ---- size ------------------------------------------------------------------------------------------- */
 
+static void sizes_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes; /* 0: it is no size */
+	} rows[] = {
+		{"1", 1},
+		{"500M", 500ull << 20},
+		{"3k", 3072},
+		{"2G", 2ull << 30},
+		{"17179869183G", 17179869183ull << 30},
+		{"", 0},
+		{"0", 0},
+		{"-1", 0},
+		{" 1", 0},
+		{"M", 0},
+		{"1.5G", 0},
+		{"5MB", 0},
+		{"big", 0},
+		{"17179869184G", 0},
+		{"18446744073709551616", 0},
+	};
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		uint64_t bytes = 0;
+
+		assert_int_equal(cache_parse_size(rows[k].text, &bytes), rows[k].bytes != 0);
+		assert_int_equal(bytes, rows[k].bytes);
+	}
+}
+
 static void the_longest_unused_goes(void **state)
 {
 	struct place *p = *state;
@@ -472,6 +504,7 @@ int main(void)
 		TEST(a_folder_that_others_may_write_is_not_used),
 		TEST(a_full_disk_is_no_error),
 		TEST(it_can_be_off),
+		TEST(sizes_are_read),
 		TEST(the_longest_unused_goes),
 		TEST(many_processes_share_it),
 		TEST(killed_processes_leave_it_whole),

@@ -47,6 +47,8 @@ static const struct {
 	 NULL},
 	{"CUTRACE_CC=8.0", "cc 8.0", NULL},
 	{"CUTRACE_CC=seven", "cutrace: CUTRACE_CC=seven is not understood", NULL},
+	{"CUTRACE_CACHE_SIZE=big", "cutrace: CUTRACE_CACHE_SIZE=big is not understood: expected bytes",
+	 "init 0"},
 	{"CUTRACE_DRIVER_VERSION=12040", "version 12040", NULL},
 	{"CUTRACE_VA_BASE=0x560000000000", "address 0x560000000000", NULL},
 	{"CUTRACE_TYPO=1", "cutrace: unknown option CUTRACE_TYPO in the environment is ignored", "init 0"},

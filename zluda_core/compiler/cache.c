@@ -25,20 +25,22 @@ enum {
 
 /* ---- where ------------------------------------------------------------------------------------------ */
 
-/* "500M"; 0 when it is no size. */
-static uint64_t parse_size(const char *s)
+bool cache_parse_size(const char *s, uint64_t *bytes)
 {
 	char *end;
 
+	if (*s < '0' || *s > '9') /* nor a sign */
+		return false;
 	errno = 0;
 	unsigned long long v = strtoull(s, &end, 10);
 	unsigned shift = *end == 'K' || *end == 'k'   ? 10
 			 : *end == 'M' || *end == 'm' ? 20
 			 : *end == 'G' || *end == 'g' ? 30
 						      : 0;
-	if (errno || end == s || end[shift ? 1 : 0] || v > UINT64_MAX >> shift)
-		return 0;
-	return (uint64_t)v << shift;
+	if (errno || end[shift ? 1 : 0] || !v || v > UINT64_MAX >> shift)
+		return false;
+	*bytes = (uint64_t)v << shift;
+	return true;
 }
 
 static char *joined(const char *a, const char *b)
@@ -80,9 +82,9 @@ struct cache *cache_open(const char *where, uint64_t limit_bytes)
 	if (!c)
 		return NULL;
 	c->folder = choose_folder(c, where);
-	c->limit = limit_bytes ? limit_bytes : size ? parse_size(size) : 0;
-	if (!c->limit)
-		c->limit = DEFAULT_LIMIT;
+	c->limit = limit_bytes ? limit_bytes : DEFAULT_LIMIT;
+	if (!limit_bytes && size)
+		cache_parse_size(size, &c->limit);
 	return c;
 }
 

@@ -22,6 +22,8 @@ struct cache;
 /* where: a folder, "off", or NULL: CUTRACE_CACHE, else XDG_CACHE_HOME/cutrace, else HOME/.cache/cutrace. limit_bytes: 0:
  * CUTRACE_CACHE_SIZE (bytes, or with K, M, G), else 1 GiB. NULL only without memory. */
 struct cache *cache_open(const char *where, uint64_t limit_bytes);
+/* Of CUTRACE_CACHE_SIZE: "500M". False, and *bytes as it was, when it is no size: who reads the options says so. */
+bool cache_parse_size(const char *s, uint64_t *bytes);
 void cache_close(struct cache *c);
 const char *cache_folder(const struct cache *c);     /* NULL: off */
 const char *cache_off_reason(const struct cache *c); /* when the folder is NULL */
