@@ -6,6 +6,7 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "replay/replay.h"
 #include "replay/rerecord.h"
@@ -77,6 +78,8 @@ int cmd_enrich(int argc, char **argv)
 	if (rc)
 		return rc;
 	rc = rerecord_run(&o, "enrich");
+	if (rc != REPLAY_MATCH && rc != REPLAY_DIFFERS)
+		unlink(o.output); /* what there is of it has not what its name says */
 	if (rc == REPLAY_DIFFERS)
 		fprintf(stderr,
 			"cutrace enrich: warning: the replay did not have the results of %s: what %s has of "

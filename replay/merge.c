@@ -172,7 +172,7 @@ static int check_shards(const struct merge_options *o, struct diag *d)
 	return rc;
 }
 
-/* In their order, into a new file. */
+/* In their order, into a new file, which is not there when that fails: a part would look like the whole. */
 static int merge_all(const struct merge_options *o, struct result_db **db, struct diag *d)
 {
 	int rc = result_check_target(o->output, d);
@@ -183,6 +183,11 @@ static int merge_all(const struct merge_options *o, struct result_db **db, struc
 	rc = result_open(db, o->output, true, d);
 	for (int k = 0; k < o->n && !rc; k++)
 		rc = result_merge(*db, o->inputs[k], d);
+	if (rc) {
+		result_close(*db);
+		*db = NULL;
+		unlink(o->output);
+	}
 	return rc;
 }
 
@@ -233,7 +238,6 @@ int cmd_merge_results(int argc, char **argv)
 		rc = merge_all(&o, &db, &d);
 	if (rc) {
 		diag_print(&d, stderr);
-		result_close(db);
 		return REPLAY_COULD_NOT;
 	}
 	status = report_status(result_sqlite(db));

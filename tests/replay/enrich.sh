@@ -29,4 +29,8 @@ says err 'No such file'
 expect 2 "$cutrace" enrich "$trace"
 says err 'name the new trace'
 expect 2 "$cutrace" enrich -o "$work/new" --check nothing "$trace"
+cp "$trace" "$work/damaged"
+sqlite3 "$work/damaged" 'DROP TABLE payload'
+expect 125 "$cutrace" enrich -o "$work/new" "$work/damaged"
+[ ! -e "$work/new" ] || fail 'a trace that could not be enriched is left'
 finish

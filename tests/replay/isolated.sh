@@ -50,6 +50,11 @@ says err 'no such result'
 expect 125 "$cutrace" merge-results -o "$work/shard2.db" "$work"/shard[1-4].db
 says err 'one of the results to merge'
 [ -s "$work/shard2.db" ] || fail 'a result is gone that was to be merged'
+cp "$work/shard2.db" "$work/damaged.db"
+sqlite3 "$work/damaged.db" 'ALTER TABLE verdict RENAME COLUMN text TO words'
+expect 125 "$cutrace" merge-results -o "$work/half.db" "$work/shard1.db" "$work/damaged.db" "$work"/shard[34].db
+says err "can't be taken over"
+[ ! -e "$work/half.db" ] || fail 'a part of the results is left as if it were the whole'
 
 # One wrong kernel. In a stream what it made wrong goes on; isolated, it is the only one that differs.
 trace=$work/driver_bitonic_sort.trace
