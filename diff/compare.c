@@ -221,10 +221,11 @@ int comparison_make(struct comparison *c, const char *a, const char *b, unsigned
 		return rc;
 	c->v = calloc(limit + 1u, sizeof(*c->v));
 	c->a.hashes = c->b.hashes = count_hashes(&c->a) == count_hashes(&c->b);
-	c->nroles = sides_pair(&c->a, &c->b);
-	if (!c->v || !c->nroles)
+	if (!c->v)
 		return diag_set(d, CUTRACE_ENOMEM, a, "out of memory");
-	rc = read_side(&c->a, c->nroles, &p, d);
+	rc = sides_pair(&c->a, &c->b, &c->nroles, d);
+	if (!rc)
+		rc = read_side(&c->a, c->nroles, &p, d);
 	if (!rc)
 		rc = read_side(&c->b, c->nroles, &p, d);
 	if (!rc && (!align(c) || !read_values(c) || !tables_make(c)))

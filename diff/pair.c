@@ -33,32 +33,45 @@ static unsigned bucket(const char *text)
 }
 
 /* Rows of (thread, text, count). */
-static void count_rows(struct trace *t, const char *sql, struct profiles *p, const uint32_t *index,
-		       uint32_t nthreads)
-{
-	sqlite3_stmt *s;
+static const char *const profile_sql[] = {
+	"SELECT thread, function.name, count(*) FROM call, function WHERE function.id = func GROUP BY 1, 2",
+	"SELECT thread, 'k' || kernel.name || gx || 'x' || gy, count(*) FROM launch, call, kernel "
+	"WHERE call.id = launch.call AND kernel.id = launch.kernel GROUP BY 1, 2",
+	"SELECT thread, hex(buffer.hash), count(*) FROM payload, call, buffer "
+	"WHERE call.id = payload.call AND buffer.id = payload.buffer GROUP BY 1, 2",
+};
 
-	if (sqlite3_prepare_v2(trace_db(t), sql, -1, &s, NULL))
-		return;
-	while (sqlite3_step(s) == SQLITE_ROW) {
+static int count_rows(struct side *side, const char *sql, struct profiles *p, const uint32_t *index,
+		      struct diag *d)
+{
+	sqlite3 *db = trace_db(side->trace);
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+
+	while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
 		uint64_t thread = (uint64_t)sqlite3_column_int64(s, 0);
 
-		if (thread < nthreads && index[thread] != UNPAIRED)
+		if (thread < side->nthreads && index[thread] != UNPAIRED)
 			p->v[index[thread]].count[bucket((const char *)sqlite3_column_text(s, 1))] +=
 				(uint32_t)sqlite3_column_int64(s, 2);
 	}
+	if (rc != SQLITE_DONE)
+		diag_set(d, CUTRACE_ECORRUPT, side->path, "what its threads do can't be counted: %s",
+			 sqlite3_errmsg(db));
 	sqlite3_finalize(s);
+	return rc == SQLITE_DONE ? 0 : CUTRACE_ECORRUPT;
 }
 
-static bool profiles_make(struct side *s, struct profiles *p)
+static int profiles_make(struct side *s, struct profiles *p, struct diag *d)
 {
 	const struct trace_thread *threads = trace_threads(s->trace, &p->n);
 	uint32_t *index = malloc((s->nthreads + 1) * sizeof(*index));
+	int rc = 0;
 
 	p->v = calloc(p->n + 1, sizeof(*p->v));
 	if (!index || !p->v) {
 		free(index);
-		return false;
+		return diag_set(d, CUTRACE_ENOMEM, s->path, "out of memory");
 	}
 	memset(index, 0xff, (s->nthreads + 1) * sizeof(*index));
 	for (unsigned i = 0; i < p->n; i++) {
@@ -69,20 +82,10 @@ static bool profiles_make(struct side *s, struct profiles *p)
 			p->v[i].first &= threads[k].process != threads[i].process;
 		index[threads[i].id] = i;
 	}
-	count_rows(s->trace,
-		   "SELECT thread, function.name, count(*) FROM call, function WHERE function.id = func "
-		   "GROUP BY 1, 2",
-		   p, index, s->nthreads);
-	count_rows(s->trace,
-		   "SELECT thread, 'k' || kernel.name || gx || 'x' || gy, count(*) FROM launch, call, kernel "
-		   "WHERE call.id = launch.call AND kernel.id = launch.kernel GROUP BY 1, 2",
-		   p, index, s->nthreads);
-	count_rows(s->trace,
-		   "SELECT thread, hex(buffer.hash), count(*) FROM payload, call, buffer "
-		   "WHERE call.id = payload.call AND buffer.id = payload.buffer GROUP BY 1, 2",
-		   p, index, s->nthreads);
+	for (size_t k = 0; k < sizeof(profile_sql) / sizeof(profile_sql[0]) && !rc; k++)
+		rc = count_rows(s, profile_sql[k], p, index, d);
 	free(index);
-	return true;
+	return rc;
 }
 
 static uint64_t distance(const struct profile *a, const struct profile *b)
@@ -115,12 +118,15 @@ static const struct profile *nearest(const struct profile *a, const struct profi
 	return best;
 }
 
-unsigned sides_pair(struct side *a, struct side *b)
+int sides_pair(struct side *a, struct side *b, unsigned *nroles, struct diag *d)
 {
 	struct profiles pa = {0}, pb = {0};
 	unsigned roles = 0;
+	int rc = profiles_make(a, &pa, d);
 
-	if (profiles_make(a, &pa) && profiles_make(b, &pb)) {
+	if (!rc)
+		rc = profiles_make(b, &pb, d);
+	if (!rc) {
 		memset(b->roles, 0xff, b->nthreads * sizeof(*b->roles));
 		for (unsigned i = 0; i < pa.n; i++) {
 			const struct profile *p = nearest(&pa.v[i], &pb, b->roles);
@@ -136,5 +142,6 @@ unsigned sides_pair(struct side *a, struct side *b)
 	}
 	free(pa.v);
 	free(pb.v);
-	return roles;
+	*nroles = roles;
+	return rc;
 }

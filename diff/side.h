@@ -29,8 +29,8 @@ struct side {
 
 int side_open(struct side *s, const char *path, struct diag *d);
 void side_close(struct side *s);
-/* Gives the threads of both their roles; returns how many there are, 0 when memory ran out. */
-unsigned sides_pair(struct side *a, struct side *b);
+/* Gives the threads of both their roles; *nroles is how many there are, at least 1. */
+int sides_pair(struct side *a, struct side *b, unsigned *nroles, struct diag *d);
 /* Reads all calls. progress may be NULL. */
 int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint64_t calls), void *ctx,
 	      struct diag *d);

@@ -8,20 +8,27 @@
 
 #include "replay/engine.h"
 
-static int64_t ask(struct engine *e, const char *sql, uint64_t offset)
+/* -1 in *n: there is no row. */
+static int ask(struct engine *e, const char *sql, uint64_t offset, int64_t *n, struct diag *d)
 {
+	sqlite3 *db = trace_db(e->trace);
 	sqlite3_stmt *st = NULL;
-	int64_t n = -1;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 
-	if (sqlite3_prepare_v2(trace_db(e->trace), sql, -1, &st, NULL) == SQLITE_OK) {
+	*n = -1;
+	if (rc == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, e->process);
 		if (sqlite3_bind_parameter_count(st) > 1)
 			sqlite3_bind_int64(st, 2, (sqlite3_int64)offset);
-		if (sqlite3_step(st) == SQLITE_ROW)
-			n = sqlite3_column_int64(st, 0);
+		rc = sqlite3_step(st);
+		if (rc == SQLITE_ROW)
+			*n = sqlite3_column_int64(st, 0);
 	}
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "its launches can't be counted: %s",
+			 sqlite3_errmsg(db));
 	sqlite3_finalize(st);
-	return n;
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : CUTRACE_ECORRUPT;
 }
 
 #define LAUNCHES                                                     \
@@ -29,21 +36,26 @@ static int64_t ask(struct engine *e, const char *sql, uint64_t offset)
 	"thread.id = call.thread AND thread.process = ?1"
 
 /* The call at which shard k of n begins. */
-static uint64_t first_call(struct engine *e, unsigned k, unsigned n, int64_t launches)
+static int first_call(struct engine *e, unsigned k, int64_t launches, uint64_t *first, struct diag *d)
 {
+	unsigned n = e->opt->shards;
+	int64_t call = -1;
+	int rc = 0;
+
+	*first = 0;
 	if (k == 0)
 		return 0;
-	if (k == n)
-		return UINT64_MAX;
-	int64_t call = ask(e, "SELECT launch.call " LAUNCHES " ORDER BY launch.call LIMIT 1 OFFSET ?2",
-			   (uint64_t)launches * k / n);
-	return call < 0 ? UINT64_MAX : (uint64_t)call;
+	if (k < n)
+		rc = ask(e, "SELECT launch.call " LAUNCHES " ORDER BY launch.call LIMIT 1 OFFSET ?2",
+			 (uint64_t)launches * k / n, &call, d);
+	*first = call < 0 ? UINT64_MAX : (uint64_t)call;
+	return rc;
 }
 
 int shard_plan(struct engine *e, struct diag *d)
 {
-	unsigned n = e->opt->shards;
 	int64_t launches;
+	int rc;
 
 	e->shard_end = UINT64_MAX;
 	if (e->probe_calls) {
@@ -62,14 +74,14 @@ int shard_plan(struct engine *e, struct diag *d)
 		e->shard_end = e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
 		return 0;
 	}
-	if (!n)
+	if (!e->opt->shards)
 		return 0;
-	launches = ask(e, "SELECT count(*) " LAUNCHES, 0);
-	if (launches < 0)
-		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "its launches can't be counted");
-	e->shard_first = first_call(e, e->opt->shard, n, launches);
-	e->shard_end = first_call(e, e->opt->shard + 1, n, launches);
-	return 0;
+	rc = ask(e, "SELECT count(*) " LAUNCHES, 0, &launches, d);
+	if (!rc)
+		rc = first_call(e, e->opt->shard, launches, &e->shard_first, d);
+	if (!rc)
+		rc = first_call(e, e->opt->shard + 1, launches, &e->shard_end, d);
+	return rc;
 }
 
 bool shard_has(const struct engine *e, uint64_t call)
