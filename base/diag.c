@@ -45,6 +45,13 @@ void diag_hint(struct diag *d, const char *fmt, ...)
 void diag_print(const struct diag *d, FILE *out)
 {
 	fprintf(out, "%s%serror: %s\n", d->where, d->where[0] ? ": " : "", d->what);
-	if (d->hint[0])
-		fprintf(out, "  hint: %s\n", d->hint);
+	if (!d->hint[0])
+		return;
+	fputs("  hint: ", out);
+	for (const char *c = d->hint; *c; c++) { /* a caret below a line stays below its character */
+		fputc(*c, out);
+		if (*c == '\n')
+			fputs("        ", out);
+	}
+	fputc('\n', out);
 }

@@ -203,7 +203,7 @@ static int run_named(const char *name, bool json)
 		c.cache = cache_open(NULL, 0);
 		status = c.cache ? subcommands[k].run(&c) : EXIT_COULD_NOT;
 		cache_close(c.cache);
-		return fflush(stdout) ? EXIT_COULD_NOT : status;
+		return status;
 	}
 	fprintf(stderr, "cutrace cache: error: no command '%s'\n%s", name, usage);
 	return EXIT_USAGE;
@@ -219,7 +219,7 @@ int cmd_cache(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", names, NULL)) >= 0) {
 		if (c == 'h') {
 			fputs(usage, stdout);
-			return fflush(stdout) ? EXIT_COULD_NOT : EXIT_OK;
+			return EXIT_OK;
 		}
 		if (c != 'j') {
 			fputs(usage, stderr);

@@ -167,7 +167,7 @@ static int run(const struct options *o, struct compile_run *r, struct diag *d)
 	compile_output_head(&out);
 	compile_tasks_run(r);
 	compile_output_foot(&out);
-	if (fflush(stdout) || out.failed)
+	if (out.failed)
 		return EXIT_COULD_NOT;
 	return out.refused ? EXIT_SOME_REFUSED : EXIT_ALL;
 }

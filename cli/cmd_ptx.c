@@ -402,7 +402,7 @@ int cmd_ptx(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!report_file(argv[optind], kernel, ir, json, &d))
-		return fflush(stdout) ? EXIT_COULD_NOT : EXIT_OK;
+		return EXIT_OK;
 	fputs("cutrace ptx: ", stderr);
 	diag_print(&d, stderr);
 	return EXIT_COULD_NOT;

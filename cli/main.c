@@ -3,6 +3,7 @@
  * cutrace: dispatches to the sub-commands. Each lives in the folder of what it does; this file knows
  * their names, one line about each, and which of them this build has.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ enum { EXIT_MATCH = 0, EXIT_DIFFERS = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
 
 struct command {
 	const char *name;
-	int (*run)(int argc, char **argv); /* argv[0] is the sub-command's name */
+	int (*run)(int argc, char **argv); /* argv[0] is "cutrace NAME" */
 	const char *arguments;
 	const char *help;
 };
@@ -146,12 +147,24 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-static int finish_output(void)
+/* Output that can't be written is none. A command that could not has said why. */
+static int finish_output(const char *name, int status)
 {
-	if (fflush(stdout) == 0)
-		return EXIT_MATCH;
-	perror("cutrace: error: cannot write the output");
+	errno = 0;
+	if (status == EXIT_COULD_NOT || (!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+		return status;
+	fprintf(stderr, "%s: error: cannot write the output: %s\n", name, strerror(errno));
 	return EXIT_COULD_NOT;
+}
+
+/* getopt's messages begin with argv[0]. */
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "cutrace %s", c->name);
+	argv[0] = name;
+	return finish_output(name, c->run(argc, argv));
 }
 
 int main(int argc, char **argv)
@@ -162,15 +175,15 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		print_help(stdout);
-		return finish_output();
+		return finish_output("cutrace", EXIT_MATCH);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("cutrace " CUTRACE_VERSION);
-		return finish_output();
+		return finish_output("cutrace", EXIT_MATCH);
 	}
 	for (const struct command *c = commands; c->name; c++) {
 		if (strcmp(argv[1], c->name) == 0)
-			return c->run(argc - 1, argv + 1);
+			return run_command(c, argc - 1, argv + 1);
 	}
 	return unknown_command(argv[1]);
 }

@@ -171,7 +171,7 @@ int dump_finish_output(const char *command)
 		return DUMP_OK;
 	if (errno == EPIPE)
 		return DUMP_OK;
-	fprintf(stderr, "%s: error: cannot write the output: %s\n", command, strerror(errno));
+	fprintf(stderr, "cutrace %s: error: cannot write the output: %s\n", command, strerror(errno));
 	return DUMP_CANNOT;
 }
 

@@ -26,6 +26,22 @@ static void prints_where_what_and_hint(void **state)
 	free(text);
 }
 
+static void a_caret_stays_below_its_character(void **state)
+{
+	struct diag d = DIAG_INIT;
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *f = open_memstream(&text, &bytes);
+
+	(void)state;
+	diag_set(&d, CUTRACE_EINVAL, "a.ptx:1:5", "unknown name");
+	diag_hint(&d, "ret x;\n    ^");
+	diag_print(&d, f);
+	fclose(f);
+	assert_string_equal(text, "a.ptx:1:5: error: unknown name\n  hint: ret x;\n            ^\n");
+	free(text);
+}
+
 static void long_text_is_cut_not_overrun(void **state)
 {
 	struct { struct diag d; unsigned char guard[64]; } s;
@@ -55,6 +71,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prints_where_what_and_hint),
+		cmocka_unit_test(a_caret_stays_below_its_character),
 		cmocka_unit_test(long_text_is_cut_not_overrun),
 		cmocka_unit_test(a_caller_without_a_diag_still_gets_the_code),
 	};

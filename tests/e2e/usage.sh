@@ -53,6 +53,9 @@ replay --rtol nan|--rtol: error: 'nan' is not a number
 replay --atol -1|--atol: error: '-1' is not a number
 replay --stop-at 0|--stop-at: error: '0' is not a call
 replay --inject saxpy|--inject: error: 'saxpy' is not KERNEL
+compile -j 0|-j: '0' is not a number from 1 to 256
+compile --cc 99|--cc: '99' is not a compute capability
+compile --arch ,|--arch names no target
 END
 expect 0 "$cutrace" dump --payload 1 "$fresh"
 says err 'call 1 has no buffers'
@@ -62,6 +65,8 @@ expect 0 "$cutrace" dump --modules "$work/modules" "$fresh"
 ptx=$(find "$work/modules" -name '*.ptx' | head -n 1)
 line=$(awk '/^[ \t]*fma\.rn\.f32/ { print NR; exit }' "$ptx")
 expect 1 "$cutrace" replay --inject "saxpy:$line:31" "$fresh"
+expect 125 "$cutrace" replay --device amdemu --inject "saxpy:$line:31" "$fresh"
+says err "can't damage a result|cutrace-compile"
 while IFS='|' read -r place message; do
 	expect 125 "$cutrace" replay --inject "saxpy:$place" "$fresh"
 	says err "$message"
