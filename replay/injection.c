@@ -127,11 +127,26 @@ static int check_in(struct session *s, struct trace *t)
 	return rc;
 }
 
+/* Another driver may be ours; that it was not is noted when nothing came of the injection. */
+static int check_device(struct session *s)
+{
+	const char *device = s->opt->device ? s->opt->device : "interp";
+
+	if (strncmp(device, "amdemu", 6) && strncmp(device, "hip", 3))
+		return 0;
+	diag_set(&s->error, CUTRACE_ENOTSUP, s->opt->trace_path,
+		 "--inject %s: the device %s can't damage a result", s->opt->inject, device);
+	diag_hint(&s->error, "--device interp can");
+	return CUTRACE_ENOTSUP;
+}
+
 int injection_check(struct session *s)
 {
 	struct trace *t;
-	int rc = trace_open(&t, s->opt->trace_path, &s->error);
+	int rc = check_device(s);
 
+	if (!rc)
+		rc = trace_open(&t, s->opt->trace_path, &s->error);
 	if (rc)
 		return rc;
 	rc = check_in(s, t);

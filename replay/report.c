@@ -111,6 +111,8 @@ void report_read(struct report *r, sqlite3 *db)
 			   "SELECT count(*) FROM verdict WHERE grade IN ('equal', 'tolerated', 'inside')"))
 		r->incomparable++;
 	r->incomparable += r->hash.chaotic;
+	if (r->injected && !r->launches) /* equal to themselves */
+		r->incomparable++;
 	r->status = status_of(r);
 }
 

@@ -160,6 +160,10 @@ int trace_take_evidence(const char *path, const char *from, uint64_t first, uint
 	sqlite3_finalize(st);
 	if (!rc && run(&t, "SELECT EXISTS (SELECT 1 FROM old.chunk WHERE codec = 2)", 0, 0, 0) != 0)
 		rc = diag_set(d, CUTRACE_EINVAL, from, "it was not closed; cutrace info --finish does that");
+	if (!rc && run(&t, "SELECT NOT EXISTS (SELECT 1 FROM launch)", 0, 0, 0) != 0)
+		rc = diag_set(d, CUTRACE_EINVAL, from,
+			      "none of these calls is a launch, or this device can make none of them; "
+			      "cutrace dump --launches numbers them");
 	if (!rc && run(&t, "BEGIN", 0, 0, 0) < 0)
 		rc = CUTRACE_EIO;
 	if (!rc)

@@ -41,6 +41,8 @@ expect 0 "$cutrace" replay -q --isolated "$work/clean.trace"
 
 expect 125 "$cutrace" trim "$trace" --launches "$first" -o "$work/clean.trace"
 says err 'this exists'
+expect 125 "$cutrace" trim "$trace" --launches 1 -o "$work/new.trace"
+says err 'none of these calls is a launch'
 expect 2 "$cutrace" trim "$trace" --launches x -o "$work/new.trace"
 says err "'x' is not A or A-B"
 expect 2 "$cutrace" trim "$trace" -o "$work/new.trace"
