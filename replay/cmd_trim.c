@@ -108,7 +108,7 @@ static int trim(const struct rerecord *o, uint64_t first, uint64_t last)
 	if (status != REPLAY_MATCH) {
 		unlink(o->output);
 		fprintf(stderr,
-			"cutrace trim: error: these launches can't be made (exit status %d of their "
+			"cutrace trim: error: no trace of these launches was made (exit status %d of their "
 			"replay)\n",
 			status);
 		return status == REPLAY_USAGE ? REPLAY_USAGE : REPLAY_COULD_NOT;
