@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/image.h"
+#include "base/range.h"
 #include "ptx/fatbin.h"
 #include "ptx/link.h"
 
@@ -138,25 +139,22 @@ static int add_each_container(struct reading *r, const uint8_t *p, size_t bytes)
 	return rc;
 }
 
-static bool inside(uint64_t offset, uint64_t bytes, uint64_t limit)
-{
-	return offset <= limit && bytes <= limit - offset;
-}
-
 static bool section_at(const struct reading *r, const Elf64_Ehdr *h, unsigned k, Elf64_Shdr *s)
 {
-	if (!inside(h->e_shoff, (k + 1ull) * sizeof(*s), r->bytes))
+	if (!range_inside(h->e_shoff, (k + 1ull) * sizeof(*s), r->bytes))
 		return false;
 	memcpy(s, r->data + h->e_shoff + k * sizeof(*s), sizeof(*s));
-	return s->sh_type == SHT_NOBITS || inside(s->sh_offset, s->sh_size, r->bytes);
+	return s->sh_type == SHT_NOBITS || range_inside(s->sh_offset, s->sh_size, r->bytes);
 }
 
 static int read_section(struct reading *r, const Elf64_Shdr *s, const Elf64_Shdr *names)
 {
-	const char *name = (const char *)r->data + names->sh_offset + s->sh_name;
+	const char *name;
 
-	if (s->sh_type != SHT_PROGBITS || s->sh_name >= names->sh_size ||
-	    !memchr(name, 0, names->sh_size - s->sh_name))
+	if (s->sh_type != SHT_PROGBITS || s->sh_name >= names->sh_size)
+		return 0;
+	name = (const char *)r->data + names->sh_offset + s->sh_name;
+	if (!memchr(name, 0, names->sh_size - s->sh_name))
 		return 0;
 	if (!strcmp(name, ".nv_fatbin"))
 		return add_each_container(r, r->data + s->sh_offset, s->sh_size);

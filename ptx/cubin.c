@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/range.h"
+
 #define EM_CUDA_ID        190
 #define STO_CUDA_ENTRY    0x10
 #define SHT_CUDA_INFO     SHT_LOPROC
@@ -41,17 +43,12 @@ static int bad(struct diag *d, const char *why)
 	return diag_set(d, CUTRACE_EFORMAT, "cubin", "%s", why);
 }
 
-static bool inside(const struct elf *e, uint64_t offset, uint64_t bytes)
-{
-	return offset <= e->bytes && bytes <= e->bytes - offset;
-}
-
 static bool section(const struct elf *e, unsigned i, Elf64_Shdr *s)
 {
 	if (i >= e->nsections)
 		return false;
 	memcpy(s, e->p + e->h.e_shoff + (uint64_t)i * sizeof(*s), sizeof(*s));
-	return s->sh_type == SHT_NOBITS || inside(e, s->sh_offset, s->sh_size);
+	return s->sh_type == SHT_NOBITS || range_inside(s->sh_offset, s->sh_size, e->bytes);
 }
 
 /* A NUL-terminated string of a string table, or NULL. */
@@ -85,13 +82,13 @@ static int open_elf(struct elf *e, const void *p, size_t bytes, struct diag *d)
 		return bad(d, "this ELF file is not for a CUDA device");
 	if (!e->h.e_shoff)
 		return 0;
-	if (e->h.e_shentsize != sizeof(s) || !inside(e, e->h.e_shoff, sizeof(s)))
+	if (e->h.e_shentsize != sizeof(s) || !range_inside(e->h.e_shoff, sizeof(s), e->bytes))
 		return bad(d, "the section table is out of bounds");
 	memcpy(&s, e->p + e->h.e_shoff, sizeof(s));
 	if (!e->h.e_shnum && s.sh_size > UINT32_MAX)
 		return bad(d, "the section table is out of bounds");
 	e->nsections = e->h.e_shnum ? e->h.e_shnum : (unsigned)s.sh_size;
-	if (!inside(e, e->h.e_shoff, (uint64_t)e->nsections * sizeof(s)))
+	if (!range_inside(e->h.e_shoff, (uint64_t)e->nsections * sizeof(s), e->bytes))
 		return bad(d, "the section table is out of bounds");
 	if (section(e, e->h.e_shstrndx == SHN_XINDEX ? s.sh_link : e->h.e_shstrndx, &s) &&
 	    s.sh_type == SHT_STRTAB) {

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elf_amdgpu.h"
+#include "base/range.h"
 #include "zluda_core/amdgpu_emulator/object.h"
 
-#define EM_AMDGPU_MACHINE 224
-#define ELFOSABI_HSA      64
-#define MACH_MASK         0xffu
-#define NOTE_METADATA     32 /* NT_AMDGPU_METADATA */
-#define IMAGE_MAX         (1ull << 28)
+#define ELFOSABI_HSA  64
+#define MACH_MASK     0xffu
+#define NOTE_METADATA 32 /* NT_AMDGPU_METADATA */
+#define IMAGE_MAX     (1ull << 28)
 
 /* ELF Code Object, "Relocation Records". */
 enum { R_ABS32_LO = 1, R_ABS32_HI, R_ABS64, R_REL32, R_REL64, R_ABS32, R_RELATIVE64 = 13 };
@@ -20,11 +21,6 @@ enum { R_ABS32_LO = 1, R_ABS32_HI, R_ABS64, R_REL32, R_REL64, R_ABS32, R_RELATIV
 static int bad(struct diag *d, const char *what)
 {
 	return diag_set(d, CUTRACE_EFORMAT, "", "not a usable AMD code object: %s", what);
-}
-
-static bool inside(uint64_t offset, uint64_t bytes, uint64_t limit)
-{
-	return offset <= limit && bytes <= limit - offset;
 }
 
 static int check_header(struct amdgpu_object *o, struct diag *d)
@@ -50,7 +46,8 @@ static int check_header(struct amdgpu_object *o, struct diag *d)
 		return diag_set(d, CUTRACE_ENOTSUP, "", "the emulator does not execute machine 0x%x",
 				h->e_flags & MACH_MASK);
 	if (h->e_phentsize != sizeof(Elf64_Phdr) ||
-	    !inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), o->file_bytes) || h->e_phoff % 8)
+	    !range_inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), o->file_bytes) ||
+	    h->e_phoff % 8)
 		return bad(d, "program headers outside of the file");
 	return 0;
 }
@@ -63,8 +60,9 @@ static int map_segments(struct amdgpu_object *o, struct diag *d)
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;
-		if (p[i].p_filesz > p[i].p_memsz || !inside(p[i].p_offset, p[i].p_filesz, o->file_bytes) ||
-		    !inside(p[i].p_vaddr, p[i].p_memsz, IMAGE_MAX))
+		if (p[i].p_filesz > p[i].p_memsz ||
+		    !range_inside(p[i].p_offset, p[i].p_filesz, o->file_bytes) ||
+		    !range_inside(p[i].p_vaddr, p[i].p_memsz, IMAGE_MAX))
 			return bad(d, "a segment outside of the file");
 		if (p[i].p_vaddr + p[i].p_memsz > o->image_bytes)
 			o->image_bytes = p[i].p_vaddr + p[i].p_memsz;
@@ -109,16 +107,16 @@ static int read_dynamic(struct amdgpu_object *o, const Elf64_Phdr *p, struct dia
 	struct dynamic t = {0};
 	uint32_t chains;
 
-	if (!inside(p->p_vaddr, p->p_memsz, o->image_bytes) || p->p_vaddr % 8)
+	if (!range_inside(p->p_vaddr, p->p_memsz, o->image_bytes) || p->p_vaddr % 8)
 		return bad(d, "the dynamic section lies outside");
 	for (uint64_t i = 0; i < p->p_memsz / sizeof(Elf64_Dyn); i++)
 		note_entry(&t, (const Elf64_Dyn *)(o->image + p->p_vaddr) + i);
-	if (!inside(t.hash, 8, o->image_bytes) || t.hash % 4)
+	if (!range_inside(t.hash, 8, o->image_bytes) || t.hash % 4)
 		return bad(d, "no symbol hash table");
 	memcpy(&chains, o->image + t.hash + 4, 4);
-	if (!inside(t.symtab, (uint64_t)chains * sizeof(Elf64_Sym), o->image_bytes) || t.symtab % 8 ||
-	    !inside(t.strtab, t.strsz, o->image_bytes) || !t.strsz || o->image[t.strtab + t.strsz - 1] ||
-	    !inside(t.rela, t.relasz, o->image_bytes) || t.rela % 8)
+	if (!range_inside(t.symtab, (uint64_t)chains * sizeof(Elf64_Sym), o->image_bytes) || t.symtab % 8 ||
+	    !range_inside(t.strtab, t.strsz, o->image_bytes) || !t.strsz ||
+	    o->image[t.strtab + t.strsz - 1] || !range_inside(t.rela, t.relasz, o->image_bytes) || t.rela % 8)
 		return bad(d, "dynamic tables outside of the image");
 	/* Tables are read from a copy of their own: the image belongs to the program that runs. */
 	uint8_t *copy = malloc(o->image_bytes);
@@ -181,7 +179,7 @@ static int find_kernels(struct amdgpu_object *o, struct diag *d)
 
 		if (len <= 3 || strcmp(name + len - 3, ".kd") || s->st_shndx == SHN_UNDEF)
 			continue;
-		if (s->st_size != 64 || !inside(s->st_value, 64, o->image_bytes))
+		if (s->st_size != 64 || !range_inside(s->st_value, 64, o->image_bytes))
 			return bad(d, "a kernel descriptor outside of the image");
 		k->object = o;
 		k->name = strndup(name, len - 3);
@@ -211,7 +209,7 @@ static int read_notes(struct amdgpu_object *o, const uint8_t *p, size_t bytes, s
 		memcpy(head, p, 12);
 		uint64_t name = ((uint64_t)head[0] + 3) & ~3ull, data = ((uint64_t)head[1] + 3) & ~3ull;
 
-		if (!inside(12 + name, head[1], bytes))
+		if (!range_inside(12 + name, head[1], bytes))
 			return bad(d, "a note outside of its segment");
 		if (head[0] == 7 && !memcmp(p + 12, "AMDGPU", 7) && head[2] == NOTE_METADATA)
 			return metadata_read(o, p + 12 + name, head[1], d);
@@ -229,7 +227,8 @@ static int read_segments(struct amdgpu_object *o, bool notes, struct diag *d)
 	const Elf64_Phdr *p = (const void *)(o->file + h->e_phoff);
 
 	for (unsigned i = 0; i < h->e_phnum; i++) {
-		if (notes && p[i].p_type == PT_NOTE && inside(p[i].p_vaddr, p[i].p_memsz, o->image_bytes)) {
+		if (notes && p[i].p_type == PT_NOTE &&
+		    range_inside(p[i].p_vaddr, p[i].p_memsz, o->image_bytes)) {
 			int rc = read_notes(o, o->image + p[i].p_vaddr, p[i].p_memsz, d);
 			if (rc)
 				return rc;
@@ -380,7 +379,7 @@ static int relocate(struct amdgpu_object *o, const Elf64_Rela *r, struct diag *d
 					symbol_name(o, s));
 		value += s->st_value;
 	}
-	if (!inside(r->r_offset, width, o->image_bytes))
+	if (!range_inside(r->r_offset, width, o->image_bytes))
 		return bad(d, "a relocation outside of the image");
 	switch (type) {
 	case R_ABS64:

@@ -5,11 +5,13 @@
  */
 #include "zluda_core/compiler/contract.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC = 0x434f5443 /* "CTOC" */, VERSION = 1, EM_AMDGPU_MACHINE = 224, MAX_VARIABLES = 1 << 16 };
+#include "base/elf_amdgpu.h"
+#include "base/range.h"
+
+enum { MAGIC = 0x434f5443 /* "CTOC" */, VERSION = 1, MAX_VARIABLES = 1 << 16 };
 
 struct head {
 	uint32_t magic, version, bytes;
@@ -27,11 +29,6 @@ static int bad(struct diag *d, const char *what)
 	return diag_set(d, CUTRACE_EFORMAT, "", "not a usable code object: %s", what);
 }
 
-static bool inside(uint64_t offset, uint64_t bytes, uint64_t limit)
-{
-	return offset <= limit && bytes <= limit - offset;
-}
-
 static int check_elf(const uint8_t *p, size_t bytes, Elf64_Ehdr *h, struct diag *d)
 {
 	if (bytes < sizeof(*h))
@@ -41,7 +38,7 @@ static int check_elf(const uint8_t *p, size_t bytes, Elf64_Ehdr *h, struct diag 
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_AMDGPU_MACHINE || h->e_type != ET_DYN)
 		return bad(d, "no linked ELF file for AMD GPUs");
 	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum ||
-	    !inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr), bytes))
+	    !range_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr), bytes))
 		return bad(d, "its section headers lie outside of the file");
 	return 0;
 }
@@ -58,7 +55,8 @@ static bool has_name(const uint8_t *p, const Elf64_Shdr *names, const Elf64_Shdr
 {
 	size_t n = strlen(name) + 1;
 
-	return inside(s->sh_name, n, names->sh_size) && !memcmp(p + names->sh_offset + s->sh_name, name, n);
+	return range_inside(s->sh_name, n, names->sh_size) &&
+	       !memcmp(p + names->sh_offset + s->sh_name, name, n);
 }
 
 static int find_section(const uint8_t *p, size_t bytes, const uint8_t **blob, size_t *blob_bytes,
@@ -70,14 +68,14 @@ static int find_section(const uint8_t *p, size_t bytes, const uint8_t **blob, si
 	if (rc)
 		return rc;
 	Elf64_Shdr names = section_at(p, &h, h.e_shstrndx);
-	if (names.sh_type == SHT_NOBITS || !inside(names.sh_offset, names.sh_size, bytes))
+	if (names.sh_type == SHT_NOBITS || !range_inside(names.sh_offset, names.sh_size, bytes))
 		return bad(d, "its section names lie outside of the file");
 	for (unsigned k = 1; k < h.e_shnum; k++) {
 		Elf64_Shdr s = section_at(p, &h, k);
 
 		if (!has_name(p, &names, &s, CONTRACT_SECTION))
 			continue;
-		if (s.sh_type != SHT_PROGBITS || !inside(s.sh_offset, s.sh_size, bytes))
+		if (s.sh_type != SHT_PROGBITS || !range_inside(s.sh_offset, s.sh_size, bytes))
 			return bad(d, "the section " CONTRACT_SECTION " lies outside of the file");
 		*blob = p + s.sh_offset;
 		*blob_bytes = s.sh_size;
@@ -152,7 +150,7 @@ int contract_read(const void *code_object, size_t bytes, struct contract *out, s
 	memcpy(&h, blob, sizeof(h));
 	if (h.magic != MAGIC || h.version != VERSION || h.bytes != blob_bytes)
 		return bad(d, "its contract is of another version");
-	if (!sane(&h) || !inside(sizeof(h), 4ull * h.nvariables, blob_bytes))
+	if (!sane(&h) || !range_inside(sizeof(h), 4ull * h.nvariables, blob_bytes))
 		return bad(d, "its contract contradicts itself");
 	take(out, &h);
 	out->kernel = string_at(blob, blob_bytes, h.kernel);
@@ -262,7 +260,7 @@ static int plan(const uint8_t *old, size_t bytes, const struct contract *c, cons
 	if (rc)
 		return rc;
 	l->names = section_at(old, &l->h, l->h.e_shstrndx);
-	if (!inside(l->names.sh_offset, l->names.sh_size, bytes) || l->h.e_shnum >= SHN_LORESERVE - 1)
+	if (!range_inside(l->names.sh_offset, l->names.sh_size, bytes) || l->h.e_shnum >= SHN_LORESERVE - 1)
 		return bad(d, "its section names lie outside of the file");
 	l->blob_bytes = write_blob(NULL, c, names);
 	l->blob = align8(bytes);

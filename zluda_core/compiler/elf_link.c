@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EM_AMDGPU_MACHINE = 224, PAGE = 4096, NPHDR = 7, MAX_SECTIONS = 4096, MAX_SYMBOLS = 1 << 20 };
+#include "base/elf_amdgpu.h"
+#include "base/range.h"
+
+enum { PAGE = 4096, NPHDR = 7, MAX_SECTIONS = 4096, MAX_SYMBOLS = 1 << 20 };
 
 enum region { READ_ONLY, CODE, WRITTEN, NOT_LOADED };
 
@@ -68,11 +71,6 @@ struct output {
 
 /* ---- reading the object ------------------------------------------------------------------------------- */
 
-static bool inside(uint64_t offset, uint64_t bytes, uint64_t limit)
-{
-	return offset <= limit && bytes <= limit - offset;
-}
-
 static int read_header(struct elf_linking *l)
 {
 	if (l->in_bytes < sizeof(l->h))
@@ -83,7 +81,7 @@ static int read_header(struct elf_linking *l)
 	    l->h.e_type != ET_REL)
 		return elf_damaged(l, "no relocatable ELF file for AMD GPUs");
 	if (l->h.e_shentsize != sizeof(Elf64_Shdr) || !l->h.e_shnum || l->h.e_shstrndx >= l->h.e_shnum ||
-	    !inside(l->h.e_shoff, (uint64_t)l->h.e_shnum * sizeof(Elf64_Shdr), l->in_bytes))
+	    !range_inside(l->h.e_shoff, (uint64_t)l->h.e_shnum * sizeof(Elf64_Shdr), l->in_bytes))
 		return elf_damaged(l, "section headers outside of the file");
 	if (l->h.e_shnum > MAX_SECTIONS)
 		return elf_unsupported(l, "%u sections", l->h.e_shnum);
@@ -109,11 +107,14 @@ static bool is_kept(const struct elf_section *s)
 static int read_section(struct elf_linking *l, unsigned k, const Elf64_Shdr *names)
 {
 	struct elf_section *s = &l->sections[k];
-	const char *name = (const char *)l->in + names->sh_offset + s->h.sh_name;
+	const char *name;
 
-	if (s->h.sh_type != SHT_NOBITS && !inside(s->h.sh_offset, s->h.sh_size, l->in_bytes))
+	if (s->h.sh_type != SHT_NOBITS && !range_inside(s->h.sh_offset, s->h.sh_size, l->in_bytes))
 		return elf_damaged(l, "a section outside of the file");
-	if (s->h.sh_name >= names->sh_size || !memchr(name, 0, names->sh_size - s->h.sh_name))
+	if (s->h.sh_name >= names->sh_size)
+		return elf_damaged(l, "a section without a name");
+	name = (const char *)l->in + names->sh_offset + s->h.sh_name;
+	if (!memchr(name, 0, names->sh_size - s->h.sh_name))
 		return elf_damaged(l, "a section without a name");
 	if (s->h.sh_addralign > PAGE || s->h.sh_addralign & (s->h.sh_addralign - 1) ||
 	    s->h.sh_size > 1u << 30)
@@ -141,7 +142,7 @@ static int read_sections(struct elf_linking *l)
 	for (unsigned k = 0; k < l->nsections; k++)
 		memcpy(&l->sections[k].h, l->in + l->h.e_shoff + k * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
 	names = &l->sections[l->h.e_shstrndx].h;
-	if (!inside(names->sh_offset, names->sh_size, l->in_bytes))
+	if (!range_inside(names->sh_offset, names->sh_size, l->in_bytes))
 		return elf_damaged(l, "section names outside of the file");
 	for (unsigned k = 0; k < l->nsections && !rc; k++)
 		rc = read_section(l, k, names);
@@ -224,7 +225,7 @@ static void count_symbols(struct output *o, uint64_t *names_bytes)
 		Elf64_Sym s = elf_symbol(&o->l, k);
 
 		o->nsymbols += ELF64_ST_TYPE(s.st_info) != STT_SECTION;
-		if (!elf_symbol_exported(&o->l, &s))
+		if (!elf_symbol_exported(&s))
 			continue;
 		o->nexported++;
 		*names_bytes += strlen(elf_symbol_name(&o->l, &s)) + 1;
@@ -358,7 +359,7 @@ static int write_dynamic_symbols(struct output *o)
 		Elf64_Sym s = elf_symbol(&o->l, k);
 		const char *name = elf_symbol_name(&o->l, &s);
 
-		if (!elf_symbol_exported(&o->l, &s))
+		if (!elf_symbol_exported(&s))
 			continue;
 		int rc = translate_symbol(o, &s);
 		if (rc)

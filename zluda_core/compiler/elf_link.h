@@ -48,7 +48,7 @@ Elf64_Sym elf_symbol(const struct elf_linking *l, uint64_t k);
 const char *elf_symbol_name(const struct elf_linking *l, const Elf64_Sym *s); /* "" when damaged */
 int elf_symbol_address(struct elf_linking *l, const Elf64_Sym *s, uint64_t *address);
 /* Global or weak, defined, visible from outside. */
-bool elf_symbol_exported(const struct elf_linking *l, const Elf64_Sym *s);
+bool elf_symbol_exported(const Elf64_Sym *s);
 /* Counts what is left to the loader, into ndynamic; then writes all others. */
 int elf_relocations_count(struct elf_linking *l);
 int elf_relocations_apply(struct elf_linking *l);

@@ -76,11 +76,10 @@ int elf_symbol_address(struct elf_linking *l, const Elf64_Sym *s, uint64_t *addr
 	return 0;
 }
 
-bool elf_symbol_exported(const struct elf_linking *l, const Elf64_Sym *s)
+bool elf_symbol_exported(const Elf64_Sym *s)
 {
 	unsigned bind = ELF64_ST_BIND(s->st_info), visible = ELF64_ST_VISIBILITY(s->st_other);
 
-	(void)l;
 	return (bind == STB_GLOBAL || bind == STB_WEAK) && s->st_shndx != SHN_UNDEF &&
 	       (visible == STV_DEFAULT || visible == STV_PROTECTED);
 }
