@@ -2,12 +2,109 @@
 #include "replay/rerecord.h"
 
 #include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "replay/replay.h"
+
+/* ---- options ---- */
+
+static const struct {
+	const char *name;
+	size_t field;
+	const char *missing; /* NULL: it may be left out */
+	const char *only;    /* NULL: both commands have it */
+} options[] = {
+	{"output", offsetof(struct rerecord, output), "name the new trace (-o OUT)", NULL},
+	{"driver", offsetof(struct rerecord, driver), NULL, NULL},
+	{"device", offsetof(struct rerecord, device), NULL, NULL},
+	{"check", offsetof(struct rerecord, check), NULL, "enrich"},
+	{"launches", offsetof(struct rerecord, launches), "name the launches (--launches A-B)", "trim"},
+};
+enum { NOPTIONS = sizeof(options) / sizeof(options[0]), FIRST_KEY = 256 };
+
+static const char **field_of(struct rerecord *r, unsigned k)
+{
+	return (const char **)(void *)((char *)r + options[k].field);
+}
+
+static bool has_option(const char *command, unsigned k)
+{
+	return !options[k].only || !strcmp(options[k].only, command);
+}
+
+static void long_options(struct option *longs, const char *command)
+{
+	for (unsigned k = 0; k < NOPTIONS; k++)
+		if (has_option(command, k))
+			*longs++ =
+				(struct option){options[k].name, required_argument, NULL, FIRST_KEY + (int)k};
+	*longs++ = (struct option){"help", no_argument, NULL, 'h'};
+	*longs = (struct option){0};
+}
+
+static const char *what_is_wrong(struct rerecord *r, const char *command)
+{
+	if (!r->input)
+		return "name one trace";
+	for (unsigned k = 0; k < NOPTIONS; k++)
+		if (options[k].missing && has_option(command, k) && !*field_of(r, k))
+			return options[k].missing;
+	if (r->driver && r->device)
+		return "--device names one of our devices, --driver another driver: not both";
+	return NULL;
+}
+
+static int wrong_usage(const char *command, const char *what, const char *word, struct diag *d)
+{
+	char where[64];
+
+	snprintf(where, sizeof(where), "cutrace %s", command);
+	diag_set(d, CUTRACE_EINVAL, where, "%s%s", what, word);
+	diag_hint(d, "`cutrace %s --help` lists the options", command);
+	return CUTRACE_EINVAL;
+}
+
+int rerecord_parse(struct rerecord *r, const char *command, int argc, char **argv, struct diag *d)
+{
+	struct option longs[NOPTIONS + 2];
+	const char *wrong;
+	int c;
+
+	long_options(longs, command);
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1) {
+		if (c == 'h')
+			return 1;
+		if (c == 'o')
+			r->output = optarg;
+		else if (c >= FIRST_KEY)
+			*field_of(r, (unsigned)(c - FIRST_KEY)) = optarg;
+		else
+			return wrong_usage(command,
+					   "unknown option, or one without its value: ", argv[optind - 1], d);
+	}
+	r->input = optind == argc - 1 ? argv[optind] : NULL;
+	wrong = what_is_wrong(r, command);
+	return wrong ? wrong_usage(command, wrong, "", d) : 0;
+}
+
+int rerecord_check(const struct rerecord *r, struct diag *d)
+{
+	if (access(r->input, R_OK))
+		return diag_set(d, CUTRACE_EIO, r->input, "%s", strerror(errno));
+	if (!access(r->output, F_OK))
+		return diag_set(d, CUTRACE_EINVAL, r->output, "this exists; a trace is not overwritten");
+	return 0;
+}
+
+/* ---- cutrace, from within ---- */
 
 static char exe[4096];
 
@@ -19,7 +116,7 @@ static const char *own_path(void)
 	return exe;
 }
 
-int rerecord_cutrace(const char *const *args, const char *command)
+int rerecord_cutrace(const char *const *args, struct diag *d)
 {
 	const char *argv[40] = {own_path()};
 	int status = 0;
@@ -31,34 +128,20 @@ int rerecord_cutrace(const char *const *args, const char *command)
 	pid = fork();
 	if (!pid) {
 		execv(exe, (char **)(uintptr_t)argv);
-		fprintf(stderr, "cutrace %s: error: %s can't be executed: %s\n", command, exe,
-			strerror(errno));
+		diag_set(d, CUTRACE_EIO, exe, "can't be executed: %s", strerror(errno));
+		diag_print(d, stderr); /* the parent doesn't know of it */
 		_exit(REPLAY_COULD_NOT);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && WIFEXITED(status))
 		return WEXITSTATUS(status);
-	fprintf(stderr, "cutrace %s: error: %s\n", command,
-		pid < 0 ? strerror(errno) : "cutrace itself was ended by a signal");
+	diag_set(d, CUTRACE_EIO, "", "cutrace %s: %s", args[0],
+		 pid < 0 ? strerror(errno) : "it was ended by a signal");
 	return REPLAY_COULD_NOT;
 }
 
-int rerecord_check(const struct rerecord *r, const char *command)
-{
-	if (access(r->input, R_OK)) {
-		fprintf(stderr, "cutrace %s: %s: error: %s\n", command, r->input, strerror(errno));
-		return REPLAY_COULD_NOT;
-	}
-	if (!access(r->output, F_OK)) {
-		fprintf(stderr, "cutrace %s: %s: error: this exists; a trace is not overwritten\n", command,
-			r->output);
-		return REPLAY_COULD_NOT;
-	}
-	return 0;
-}
-
-int rerecord_run(const struct rerecord *r, const char *command)
+int rerecord_run(const struct rerecord *r, struct diag *d)
 {
 	const char *target = r->driver ? "--driver" : "--device";
 	const char *which = r->driver ? r->driver : r->device ? r->device : "interp";
@@ -75,5 +158,5 @@ int rerecord_run(const struct rerecord *r, const char *command)
 	}
 	args[n++] = "--";
 	args[n++] = r->input;
-	return rerecord_cutrace(args, command);
+	return rerecord_cutrace(args, d);
 }

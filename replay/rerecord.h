@@ -6,6 +6,8 @@
 #ifndef CUTRACE_REPLAY_RERECORD_H
 #define CUTRACE_REPLAY_RERECORD_H
 
+#include "base/diag.h"
+
 struct rerecord {
 	const char *input, *output;
 	const char *driver, *device; /* one of them; none: the interpreter */
@@ -13,11 +15,14 @@ struct rerecord {
 	const char *launches;        /* of replay --launches; NULL: all, as a stream */
 };
 
-/* 0, or an exit status, with the reason on stderr: files that aren't there or would be overwritten. */
-int rerecord_check(const struct rerecord *r, const char *command);
+/* Options of `cutrace COMMAND`, enrich or trim, of which rerecord.c has the table. 0, 1: its help was asked for, or
+ * CUTRACE_EINVAL. */
+int rerecord_parse(struct rerecord *r, const char *command, int argc, char **argv, struct diag *d);
+/* Whether its files are there, and would not be overwritten. */
+int rerecord_check(const struct rerecord *r, struct diag *d);
 /* Runs `cutrace record ... -- cutrace replay ...`; the replay's exit status. */
-int rerecord_run(const struct rerecord *r, const char *command);
-/* Runs `cutrace ARGS`, NULL at the end; its exit status. */
-int rerecord_cutrace(const char *const *args, const char *command);
+int rerecord_run(const struct rerecord *r, struct diag *d);
+/* Runs `cutrace ARGS`, NULL at the end; its exit status, or REPLAY_COULD_NOT with *d filled. */
+int rerecord_cutrace(const char *const *args, struct diag *d);
 
 #endif

@@ -39,6 +39,10 @@ after=$(sqlite3 "$trace" "SELECT call FROM launch WHERE call > $last ORDER BY ca
 expect 0 "$cutrace" trim "$work/wrong.trace" --launches "$after" -o "$work/clean.trace"
 expect 0 "$cutrace" replay -q --isolated "$work/clean.trace"
 
+# A name that looks like an option.
+cp "$trace" "$work/-q"
+(cd "$work" && expect 0 "$cutrace" trim --launches "$first" -o dash.trace -- -q && finish)
+
 expect 125 "$cutrace" trim "$trace" --launches "$first" -o "$work/clean.trace"
 says err 'this exists'
 expect 125 "$cutrace" trim "$trace" --launches 1 -o "$work/new.trace"
@@ -46,6 +50,11 @@ says err 'none of these calls is a launch'
 expect 2 "$cutrace" trim "$trace" --launches x -o "$work/new.trace"
 says err "'x' is not A or A-B"
 expect 2 "$cutrace" trim "$trace" -o "$work/new.trace"
+says err 'name the launches'
+expect 2 "$cutrace" trim "$trace" --check contents --launches 1 -o "$work/new.trace"
+says err 'unknown option'
+expect 2 "$cutrace" trim "$trace" --launches 1 --device interp --driver x -o "$work/new.trace"
+says err 'not both'
 expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$programs/driver_saxpy"
 expect 125 "$cutrace" trim "$work/plain.trace" --launches 10 -o "$work/new.trace"
 says err 'check=contents'
