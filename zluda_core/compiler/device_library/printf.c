@@ -12,6 +12,7 @@ enum { STRING_MAX = 65536 };
 struct conversion {
 	uint32_t stars; /* arguments of 4 bytes before its own */
 	uint32_t bytes; /* of its own: 0, 4 or 8 */
+	uint32_t at;    /* where its own begins, aligned to its size */
 	bool is_string;
 };
 
@@ -76,32 +77,42 @@ static uint32_t padded(uint32_t n)
 	return (n + 7) & ~7u;
 }
 
-/* Sizes of a record, and how many conversions there are. Each argument is aligned to its size. */
-static int measure(const char *format, const char *arguments, struct lower_print_record *r)
+/* The next conversion that takes an argument; *at is the offset behind the arguments so far. False at the end, to which
+ * *format then points. */
+static bool next_conversion(const char **format, uint32_t *at, struct conversion *c)
 {
-	uint32_t at = 0, strings = 0;
-	const char *f = format;
-	int count = 0;
+	const char *f = *format;
 
-	while (*f) {
-		struct conversion c;
-
+	c->bytes = 0;
+	while (*f && !c->bytes) {
 		if (*f++ != '%')
 			continue;
 		if (*f == '%') {
 			f++;
 			continue;
 		}
-		f = read_conversion(f, &c);
-		at = ((at + 3) & ~3u) + 4 * c.stars;
-		if (!c.bytes)
-			continue;
-		at = (at + c.bytes - 1) & ~(c.bytes - 1);
-		if (c.is_string && string_at(arguments, at))
-			strings += string_bytes(string_at(arguments, at));
-		at += c.bytes;
-		count++;
+		f = read_conversion(f, c);
+		*at = ((*at + 3) & ~3u) + 4 * c->stars;
 	}
+	*format = f;
+	if (!c->bytes)
+		return false;
+	c->at = (*at + c->bytes - 1) & ~(c->bytes - 1);
+	*at = c->at + c->bytes;
+	return true;
+}
+
+/* Sizes of a record, and how many conversions there are. */
+static int measure(const char *format, const char *arguments, struct lower_print_record *r)
+{
+	uint32_t at = 0, strings = 0;
+	const char *f = format;
+	struct conversion c;
+	int count = 0;
+
+	for (; next_conversion(&f, &at, &c); count++)
+		if (c.is_string && string_at(arguments, c.at))
+			strings += string_bytes(string_at(arguments, c.at));
 	r->format_bytes = padded((uint32_t)(f - format) + 1);
 	r->argument_bytes = padded(at);
 	r->string_bytes = padded(strings);
@@ -133,28 +144,17 @@ static ct_global char *copy(ct_global char *to, const char *from, uint32_t bytes
 
 static void copy_strings(ct_global char *to, const char *f, const char *arguments)
 {
+	struct conversion c;
 	uint32_t at = 0;
 
-	while (*f) {
-		struct conversion c;
+	while (next_conversion(&f, &at, &c)) {
+		const char *string = c.is_string ? string_at(arguments, c.at) : 0;
+		uint32_t n = string ? string_bytes(string) : 0;
 
-		if (*f++ != '%')
+		if (!string)
 			continue;
-		if (*f == '%') {
-			f++;
-			continue;
-		}
-		f = read_conversion(f, &c);
-		at = ((at + 3) & ~3u) + 4 * c.stars;
-		if (!c.bytes)
-			continue;
-		at = (at + c.bytes - 1) & ~(c.bytes - 1);
-		if (c.is_string && string_at(arguments, at)) {
-			uint32_t n = string_bytes(string_at(arguments, at));
-			to = copy(to, string_at(arguments, at), n - 1, n - 1);
-			*to++ = 0;
-		}
-		at += c.bytes;
+		to = copy(to, string, n - 1, n - 1);
+		*to++ = 0;
 	}
 }
 
