@@ -65,7 +65,8 @@ static void variables(void **state)
 		/* struct ptx_opaque: what the initialiser doesn't name is 0xff */
 		{".global .samplerref x = { addr_mode_0 = wrap, filter_mode = nearest };", "x", 8, 8,
 		 "\377\377\0\0\377\377\377\377"},
-		{".global .texref x = { normalized_coords = 1, filter_mode = linear, addr_mode_1 = clamp_to_border,"
+		{".global .texref x = { normalized_coords = 1, filter_mode = linear, addr_mode_1 = "
+		 "clamp_to_border,"
 		 " addr_mode_2 = mirror };",
 		 "x", 8, 8, "\1\377\1\377\4\1\377\377"},
 		{".global .samplerref x = { force_unnormalized_coords = 0 };", "x", 8, 8,

@@ -262,7 +262,8 @@ static int take_window(struct machine *m, struct diag *d)
 	int rc = m->ops->window ? m->ops->window(m->dev, &base, &bytes, d) : 0;
 
 	if (!rc && base != INPUT_BASE)
-		rc = diag_set(d, CUTRACE_ENOTSUP, m->ops->name, "the device gives no memory at %#llx", INPUT_BASE);
+		rc = diag_set(d, CUTRACE_ENOTSUP, m->ops->name, "the device gives no memory at %#llx",
+			      INPUT_BASE);
 	return rc;
 }
 

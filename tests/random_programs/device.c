@@ -10,12 +10,12 @@
 
 #include "tests/programs/driver/cu.h"
 
-#define DRIVER_FUNCTIONS(F)                                                                            \
-	F(cuInit)                                                                                      \
-	F(cuDeviceGet)                                                                                 \
-	F(cuCtxCreate_v2) F(cuCtxDestroy_v2) F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) \
-		F(cuModuleGetFunction) F(cuMemAlloc_v2) F(cuMemFree_v2) F(cuMemcpyHtoD_v2)             \
-			F(cuMemcpyDtoH_v2) F(cuLaunchKernel)
+#define DRIVER_FUNCTIONS(F)                                                                                 \
+	F(cuInit)                                                                                           \
+	F(cuDeviceGet)                                                                                      \
+	F(cuCtxCreate_v2)                                                                                   \
+	F(cuCtxDestroy_v2) F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) \
+		F(cuMemAlloc_v2) F(cuMemFree_v2) F(cuMemcpyHtoD_v2) F(cuMemcpyDtoH_v2) F(cuLaunchKernel)
 
 static struct {
 	void *library;
