@@ -303,14 +303,6 @@ int run_process(struct run *r)
 
 /* ---- which processes ---------------------------------------------------- */
 
-struct recorded {
-	uint32_t *ids;
-	unsigned n;
-	char uuid[64];
-	bool closed, verified; /* its rows, by their hashes */
-	bool has_contents;     /* of what launches wrote */
-};
-
 /* Processes that made calls. */
 static int list_processes(struct session *s, struct recorded *out)
 {
@@ -357,96 +349,6 @@ static int list_processes(struct session *s, struct recorded *out)
 		s->ndevices = (unsigned)sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	trace_close(t);
-	return 0;
-}
-
-/* ---- the result database ------------------------------------------------ */
-
-/* What the recorder and its collector said against the recording: it may lack calls, and the verdict not know of
- * them. */
-static void tell_of_recording(const struct session *s, struct result_db *db)
-{
-	struct diag ignored = DIAG_INIT; /* it could be opened a moment ago */
-	sqlite3_stmt *st = NULL;
-	struct trace *t;
-
-	if (trace_open(&t, s->opt->trace_path, &ignored))
-		return;
-	result_scope(db, 0, 1);
-	sqlite3_prepare_v2(trace_db(t),
-			   "SELECT call, 'in the recording: ' || message FROM diagnostic WHERE source IN "
-			   "('collector', 'recorder') AND severity IN ('warning', 'error') ORDER BY id",
-			   -1, &st, NULL);
-	while (st && sqlite3_step(st) == SQLITE_ROW)
-		result_diagnostic(db, (uint64_t)sqlite3_column_int64(st, 0), "warning",
-				  (const char *)sqlite3_column_text(st, 1));
-	sqlite3_finalize(st);
-	trace_close(t);
-}
-
-static int make_result(struct session *s, const struct recorded *rec)
-{
-	struct result_db *db;
-	char limits[160];
-	const struct compare_limits *l = &s->opt->limits;
-	int rc;
-
-	rc = result_check_target(s->result_path, &s->error);
-	if (rc)
-		return rc;
-	unlink(s->result_path);
-	rc = result_open(&db, s->result_path, true, &s->error);
-	if (rc)
-		return rc;
-	result_meta(db, "trace", s->opt->trace_path);
-	result_meta(db, "uuid", rec->uuid);
-	result_meta(db, "closed", rec->closed ? "1" : "0");
-	result_meta(db, "rows_verified", rec->verified ? "1" : "0");
-	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
-	if (s->opt->isolated)
-		result_meta(db, "isolated", "1");
-	if (s->opt->shards) {
-		snprintf(limits, sizeof(limits), "%u/%u", s->opt->shard + 1, s->opt->shards);
-		result_meta(db, "shard", limits);
-	}
-	if (s->opt->inject)
-		result_meta(db, "inject", s->opt->inject);
-	if (l->has_ulp) {
-		snprintf(limits, sizeof(limits), "%llu", (unsigned long long)l->ulp);
-		result_meta(db, "ulp", limits);
-	}
-	if (l->has_tol) {
-		snprintf(limits, sizeof(limits), "%g", l->rtol);
-		result_meta(db, "rtol", limits);
-		snprintf(limits, sizeof(limits), "%g", l->atol);
-		result_meta(db, "atol", limits);
-	}
-	tell_of_recording(s, db);
-	result_close(db);
-	return 0;
-}
-
-static int choose_result_path(struct session *s)
-{
-	const char *tmp = getenv("TMPDIR");
-	int fd;
-
-	if (s->opt->result_path) {
-		snprintf(s->result_path, sizeof(s->result_path), "%s", s->opt->result_path);
-		return 0;
-	}
-	snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX",
-		 tmp && *tmp ? tmp : "/tmp");
-	fd = mkstemp(s->result_path);
-	if (fd < 0) {
-		diag_set(&s->error, CUTRACE_EIO, tmp && *tmp ? tmp : "/tmp",
-			 "no temporary file for the results can be made in this folder: %s", strerror(errno));
-		diag_hint(&s->error, "set TMPDIR to a folder that may be written, or name a file for the "
-				     "results with -o");
-		return CUTRACE_EIO;
-	}
-	close(fd);
-	s->result_is_temporary = true;
 	return 0;
 }
 
@@ -587,7 +489,7 @@ static int verify_addresses(struct session *s, const struct recorded *rec, FILE 
 
 static int replay_part(struct session *part, void *ctx)
 {
-	int rc = make_result(part, ctx);
+	int rc = session_make_result(part, ctx);
 
 	return rc ? rc : replay_all(part, ctx, 1, NULL, NULL);
 }
@@ -614,9 +516,9 @@ int session_run(struct session *s)
 	if (!rc && s->opt->inject)
 		rc = injection_check(s);
 	if (!rc)
-		rc = choose_result_path(s);
+		rc = session_choose_result_path(s);
 	if (!rc)
-		rc = make_result(s, &rec);
+		rc = session_make_result(s, &rec);
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
 	if (!rc && s->opt->isolated && s->opt->envelope && !s->opt->no_compare)

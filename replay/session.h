@@ -30,6 +30,19 @@ struct run {
 	int64_t guess;   /* verdict of a fault whose launch is not known for certain */
 };
 
+/* What the trace says of itself. */
+struct recorded {
+	uint32_t *ids;
+	unsigned n;
+	char uuid[64];
+	bool closed, verified; /* its rows, by their hashes */
+	bool has_contents;     /* of what launches wrote */
+};
+
+/* session_result.c: fills s->result_path, and makes the database there. */
+int session_choose_result_path(struct session *s);
+int session_make_result(struct session *s, const struct recorded *rec);
+
 /* shards.c: opt->jobs parts of the trace at a time. `replay` makes a part's result and returns 0, ENGINE_RESTART or an
  * error with part->error filled. */
 int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx), void *ctx);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The result database of a replay, before anything is replayed: where it is, and what it says of the trace, the device
+ * and the limits.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/engine.h"
+#include "replay/session.h"
+
+/* What the recorder and its collector said against the recording: it may lack calls, and the verdict not know of
+ * them. */
+static void tell_of_recording(const struct session *s, struct result_db *db)
+{
+	struct diag ignored = DIAG_INIT; /* it could be opened a moment ago */
+	sqlite3_stmt *st = NULL;
+	struct trace *t;
+
+	if (trace_open(&t, s->opt->trace_path, &ignored))
+		return;
+	result_scope(db, 0, 1);
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT call, 'in the recording: ' || message FROM diagnostic WHERE source IN "
+			   "('collector', 'recorder') AND severity IN ('warning', 'error') ORDER BY id",
+			   -1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW)
+		result_diagnostic(db, (uint64_t)sqlite3_column_int64(st, 0), "warning",
+				  (const char *)sqlite3_column_text(st, 1));
+	sqlite3_finalize(st);
+	trace_close(t);
+}
+
+int session_make_result(struct session *s, const struct recorded *rec)
+{
+	struct result_db *db;
+	char limits[160];
+	const struct compare_limits *l = &s->opt->limits;
+	int rc;
+
+	rc = result_check_target(s->result_path, &s->error);
+	if (rc)
+		return rc;
+	unlink(s->result_path);
+	rc = result_open(&db, s->result_path, true, &s->error);
+	if (rc)
+		return rc;
+	result_meta(db, "trace", s->opt->trace_path);
+	result_meta(db, "uuid", rec->uuid);
+	result_meta(db, "closed", rec->closed ? "1" : "0");
+	result_meta(db, "rows_verified", rec->verified ? "1" : "0");
+	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
+	if (s->opt->isolated)
+		result_meta(db, "isolated", "1");
+	if (s->opt->shards) {
+		snprintf(limits, sizeof(limits), "%u/%u", s->opt->shard + 1, s->opt->shards);
+		result_meta(db, "shard", limits);
+	}
+	if (s->opt->inject)
+		result_meta(db, "inject", s->opt->inject);
+	if (l->has_ulp) {
+		snprintf(limits, sizeof(limits), "%llu", (unsigned long long)l->ulp);
+		result_meta(db, "ulp", limits);
+	}
+	if (l->has_tol) {
+		snprintf(limits, sizeof(limits), "%g", l->rtol);
+		result_meta(db, "rtol", limits);
+		snprintf(limits, sizeof(limits), "%g", l->atol);
+		result_meta(db, "atol", limits);
+	}
+	tell_of_recording(s, db);
+	result_close(db);
+	return 0;
+}
+
+int session_choose_result_path(struct session *s)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	if (s->opt->result_path) {
+		snprintf(s->result_path, sizeof(s->result_path), "%s", s->opt->result_path);
+		return 0;
+	}
+	snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	fd = mkstemp(s->result_path);
+	if (fd < 0) {
+		diag_set(&s->error, CUTRACE_EIO, tmp && *tmp ? tmp : "/tmp",
+			 "no temporary file for the results can be made in this folder: %s", strerror(errno));
+		diag_hint(&s->error, "set TMPDIR to a folder that may be written, or name a file for the "
+				     "results with -o");
+		return CUTRACE_EIO;
+	}
+	close(fd);
+	s->result_is_temporary = true;
+	return 0;
+}
