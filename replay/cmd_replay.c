@@ -16,6 +16,7 @@
 
 #include "base/device_option.h"
 #include "replay/engine.h"
+#include "replay/session.h"
 
 #ifndef PATH_MAX
 #	define PATH_MAX 4096
@@ -295,10 +296,11 @@ static int finish(struct session *s)
 		if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !report_is_seen()))
 			report_reasons(result_sqlite(db), stderr);
 		result_close(db);
-	} else {
-		diag_print(&s->error, stderr);
+		if (!session_keep_result(s))
+			return status;
 	}
-	return status;
+	diag_print(&s->error, stderr);
+	return REPLAY_COULD_NOT;
 }
 
 /* Executes this command again without address randomisation (personality(2)). Returns when that can't be

@@ -41,6 +41,8 @@ struct recorded {
 
 /* session_result.c: fills s->result_path, and makes the database there. */
 int session_choose_result_path(struct session *s);
+/* The result goes to where -o says, if it does. */
+int session_keep_result(struct session *s);
 int session_make_result(struct session *s, const struct recorded *rec);
 
 /* shards.c: opt->jobs parts of the trace at a time. `replay` makes a part's result and returns 0, ENGINE_RESTART or an

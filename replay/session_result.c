@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "replay/engine.h"
@@ -77,26 +78,61 @@ int session_make_result(struct session *s, const struct recorded *rec)
 	return 0;
 }
 
+/* As a file that open() makes. */
+static void set_mode(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	(void)!fchmod(fd, 0666 & ~mask);
+}
+
+/* A file of this replay's own, until it is whole: another replay may write to the same place. */
 int session_choose_result_path(struct session *s)
 {
-	const char *tmp = getenv("TMPDIR");
-	int fd;
+	const char *tmp = getenv("TMPDIR"), *out = s->opt->result_path;
+	int fd, n;
 
-	if (s->opt->result_path) {
-		snprintf(s->result_path, sizeof(s->result_path), "%s", s->opt->result_path);
+	if (out && result_check_target(out, &s->error))
+		return s->error.code;
+	tmp = tmp && *tmp ? tmp : "/tmp";
+	n = out ? snprintf(s->result_path, sizeof(s->result_path), "%s.XXXXXX", out)
+		: snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX", tmp);
+	if (out && n < (int)sizeof(s->result_path) && trace_path_too_long(s->result_path, &s->error)) {
+		snprintf(s->error.where, sizeof(s->error.where), "%.*s", (int)sizeof(s->error.where) - 1,
+			 strlen(out) < sizeof(s->error.where)
+				 ? out
+				 : out + strlen(out) - sizeof(s->error.where) + 1);
+		return s->error.code;
+	}
+	fd = n < (int)sizeof(s->result_path) ? mkstemp(s->result_path) : (errno = ENAMETOOLONG, -1);
+	if (fd >= 0) {
+		set_mode(fd);
+		close(fd);
+		s->result_is_temporary = true;
 		return 0;
 	}
-	snprintf(s->result_path, sizeof(s->result_path), "%s/cutrace-replay-XXXXXX",
-		 tmp && *tmp ? tmp : "/tmp");
-	fd = mkstemp(s->result_path);
-	if (fd < 0) {
-		diag_set(&s->error, CUTRACE_EIO, tmp && *tmp ? tmp : "/tmp",
+	if (out) {
+		diag_set(&s->error, CUTRACE_EIO, out, "the results can't be written there: %s",
+			 strerror(errno));
+		diag_hint(&s->error,
+			  "check that the folder exists and may be written, or name another file with -o");
+	} else {
+		diag_set(&s->error, CUTRACE_EIO, tmp,
 			 "no temporary file for the results can be made in this folder: %s", strerror(errno));
 		diag_hint(&s->error, "set TMPDIR to a folder that may be written, or name a file for the "
 				     "results with -o");
-		return CUTRACE_EIO;
 	}
-	close(fd);
-	s->result_is_temporary = true;
+	return CUTRACE_EIO;
+}
+
+int session_keep_result(struct session *s)
+{
+	if (!s->opt->result_path)
+		return 0;
+	if (rename(s->result_path, s->opt->result_path))
+		return diag_set(&s->error, CUTRACE_EIO, s->opt->result_path,
+				"the results can't be put there: %s", strerror(errno));
+	s->result_is_temporary = false;
 	return 0;
 }
