@@ -416,6 +416,7 @@ struct engine {
 	uint64_t last_call;      /* of the trace; for progress */
 	struct written *written; /* stands in for launches, and is not yet in memory */
 	size_t nwritten, written_capacity;
+	bool unjudged; /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
 	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */

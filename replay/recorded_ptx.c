@@ -178,7 +178,7 @@ static bool depends_on_others(struct ptx_module *m, struct ptx_func *f)
 	bool yes = true;
 
 	if (!ptx_touch_find(m, f, &t)) {
-		yes = t.matrix_ops || t.textures || t.clocks || t.grid_sync || t.uses_malloc ||
+		yes = t.matrix_ops || t.textures || t.clocks || t.grid_sync || t.fences || t.uses_malloc ||
 		      t.nfuncs > 1 || t.calls_unknown || t.calls_indirect;
 		for (size_t k = 0; k < sizeof(t.space); k++)
 			yes |= t.space[k] & PTX_TOUCH_ATOMIC;

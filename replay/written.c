@@ -225,6 +225,19 @@ static void check_all(struct engine *e, struct call *c, const struct written *w,
 				     "its recorded results could not be put in place of those here");
 }
 
+/* Once: the report's names are worth less then. */
+static void say_unjudged(struct engine *e, const struct call *c)
+{
+	if (e->unjudged || !e->opt->isolated || e->opt->no_compare || e->probe_calls)
+		return;
+	e->unjudged = true;
+	engine_say(e, c->rec->id, "warning",
+		   "this launch was recorded without what it wrote: it is not judged, and what it makes "
+		   "wrong shows in "
+		   "launches behind it (record --check=contents, without every:, launch: or kernel:, keeps "
+		   "all)");
+}
+
 bool written_check(struct engine *e, struct call *c)
 {
 	struct written *w;
@@ -233,6 +246,8 @@ bool written_check(struct engine *e, struct call *c)
 	if (c->stood_in)
 		return true;
 	n = contents_of(e, c->rec->id, &w);
+	if (!n)
+		say_unjudged(e, c);
 	if (n && !c->refused && !c->result && !e->dead && !e->capturing &&
 	    !engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
 		check_all(e, c, w, n);

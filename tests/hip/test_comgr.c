@@ -84,8 +84,11 @@ static struct handle item(struct handle node, size_t index)
 static const char *text(struct handle node)
 {
 	static char out[200];
-	size_t bytes = sizeof(out);
+	size_t bytes = 0;
 
+	/* It copies as many bytes as it is told, whatever the string has: its size, NUL included, is asked for first. */
+	assert_int_equal(comgr.get_metadata_string(node, &bytes, NULL), 0);
+	assert_in_range(bytes, 1, sizeof(out));
 	assert_int_equal(comgr.get_metadata_string(node, &bytes, out), 0);
 	return out;
 }

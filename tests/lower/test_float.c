@@ -9,6 +9,7 @@
 #include <fenv.h>
 #include <math.h>
 
+#include "base/half.h"
 #include "load.h"
 #include "zluda_core/compiler/compiler.h"
 
@@ -16,20 +17,6 @@ enum { THREADS = 512 };
 
 static const char *target_name;
 static uint32_t inputs[THREADS][3];
-
-static float f32_of(uint32_t v)
-{
-	float r;
-	memcpy(&r, &v, 4);
-	return r;
-}
-
-static uint32_t bits_of(float v)
-{
-	uint32_t r;
-	memcpy(&r, &v, 4);
-	return r;
-}
 
 static float flushed(float v)
 {
@@ -129,7 +116,7 @@ static float expected(const struct row *r, const uint32_t *in)
 	float v[3];
 
 	for (unsigned k = 0; k < 3; k++)
-		v[k] = r->ftz ? flushed(f32_of(in[k])) : f32_of(in[k]);
+		v[k] = r->ftz ? flushed(f32_from(in[k])) : f32_from(in[k]);
 	float x = host(r->op, v[0], v[1], v[2], r->mode);
 	x = r->ftz ? flushed(x) : x;
 	return !r->sat ? x : x > 0 ? fminf(x, 1) : 0;
@@ -196,11 +183,12 @@ static unsigned check_row(const struct row *r, const uint32_t *got)
 
 	for (unsigned t = 0; t < THREADS; t++) {
 		float want = expected(r, inputs[t]);
-		bool same = bits_of(want) == got[t] || (want != want && f32_of(got[t]) != f32_of(got[t]));
+		bool same =
+			f32_bits(want) == got[t] || (want != want && f32_from(got[t]) != f32_from(got[t]));
 		if (!same && !is_borderline(r, want) && !wrong++)
 			print_error("%s %s of %08x %08x %08x gives %08x, not %08x\n", target_name,
 				    r->statement, inputs[t][0], inputs[t][1], inputs[t][2], got[t],
-				    bits_of(want));
+				    f32_bits(want));
 	}
 	return wrong != 0;
 }

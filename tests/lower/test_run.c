@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <math.h>
 
+#include "base/half.h"
 #include "load.h"
 #include "zluda_core/compiler/compiler.h"
 
@@ -16,19 +17,8 @@ enum { BLOCK = 96, BLOCKS = 2, THREADS = BLOCK * BLOCKS };
 static const char *target_name;
 static uint32_t inputs[THREADS][3];
 
-static float f(uint32_t v)
-{
-	float r;
-	memcpy(&r, &v, 4);
-	return r;
-}
-
-static uint32_t u(float v)
-{
-	uint32_t r;
-	memcpy(&r, &v, 4);
-	return r;
-}
+#define f f32_from
+#define u f32_bits
 
 static float ftz(float v)
 {

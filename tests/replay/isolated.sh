@@ -98,6 +98,12 @@ count launch:5- '2 0'
 count 'contents,kernel:*step*,every:2' '2 2'
 count 'kernel:none' '0 0'
 count opaque '0 0'
+# A launch that is not judged may be why one behind it differs: that is said, once.
+expect 0 "$cutrace" record -q --check=contents,every:2 -o "$work/some.trace" --device interp -- "$programs/driver_bitonic_sort"
+expect 0 "$cutrace" replay --isolated "$work/some.trace"
+[ "$(grep -c 'recorded without what it wrote' "$work/out")" = 1 ] || fail 'a launch that is not judged is not told once'
+expect 0 "$cutrace" replay --isolated "$work/driver_bitonic_sort.trace"
+! grep -q 'recorded without' "$work/out" || fail 'all launches are judged, and it says otherwise'
 expect 2 "$cutrace" record --check=contens -o "$work/words.trace" -- "$programs/driver_bitonic_sort"
 says err "'contens' is none of its words"
 expect 2 "$cutrace" record --check=every:0 -o "$work/words.trace" -- "$programs/driver_bitonic_sort"
