@@ -22,10 +22,8 @@ static const char usage[] =
 	"  verify  checks the file and the hash of every entry, and removes what is damaged\n"
 	"  clear   removes all entries\n"
 	"  --json  JSON: one object, of list one object a line\n\n"
-	"CUTRACE_CACHE=DIR sets another place (else XDG_CACHE_HOME/cutrace or ~/.cache/cutrace), "
-	"CUTRACE_CACHE=off\n"
-	"turns it off. CUTRACE_CACHE_SIZE=500M sets the limit (1G); beyond it what was used longest ago "
-	"goes.\n\n"
+	"CUTRACE_CACHE=DIR sets another place (else XDG_CACHE_HOME/cutrace or ~/.cache/cutrace), CUTRACE_CACHE=off\n"
+	"turns it off. CUTRACE_CACHE_SIZE=500M sets the limit (1G); beyond it what was used longest ago goes.\n\n"
 	"Exit status: 0, 1 verify found damage, 2 wrong usage, 125 could not.\n";
 
 struct command {

@@ -23,25 +23,20 @@ struct options {
 static void print_help(FILE *out)
 {
 	fputs("usage: cutrace compile FILE [--arch gfxNNNN,...] [-o DIR] [options]\n\n"
-	      "Compiles the kernels of a PTX file, a fatbin, an object file, an executable or a library to "
-	      "code objects of\n"
-	      "AMD GPUs, and says what each needs. They go into the cache that programs use (`cutrace "
-	      "cache`). A kernel\n"
+	      "Compiles the kernels of a PTX file, a fatbin, an object file, an executable or a library to code objects of\n"
+	      "AMD GPUs, and says what each needs. They go into the cache that programs use (`cutrace cache`). A kernel\n"
 	      "with an instruction that can't be translated is refused, with its line and the reason.\n\n"
 	      "  --arch LIST    targets, separated by commas, or `all` (gfx1100)\n"
-	      "  -o DIR         writes KERNEL.TARGET.co (code object), .ll (LLVM IR), .opt.ll (IR after -O3) "
-	      "and .s\n"
+	      "  -o DIR         writes KERNEL.TARGET.co (code object), .ll (LLVM IR), .opt.ll (IR after -O3) and .s\n"
 	      "                 (assembly with the lines of the PTX) to DIR\n"
 	      "  --kernel NAME  only this kernel\n"
 	      "  --cc M.N       of several PTX texts the one for this compute capability (9.0)\n"
-	      "  --options O    as a device with these options does: opt=0 to opt=3 (3); contract=all, "
-	      "products and\n"
+	      "  --options O    as a device with these options does: opt=0 to opt=3 (3); contract=all, products and\n"
 	      "                 sums are fused where PTX allows it\n"
 	      "  --fresh        compiles what the cache has, too\n"
 	      "  -j N           so many at a time (one a processor)\n"
 	      "  --json         one JSON object a line instead of the table\n\n"
-	      "VGPRs are those of a lane, with accumulation registers; LDS of a block, scratch of a lane and "
-	      "code in bytes;\n"
+	      "VGPRs are those of a lane, with accumulation registers; LDS of a block, scratch of a lane and code in bytes;\n"
 	      "waves: how many a SIMD holds at once, as far as registers allow.\n\nTargets:",
 	      out);
 	for (unsigned k = 0; lower_target_at(k); k++)

@@ -221,17 +221,13 @@ static void print_json_report(const struct doctor *doc)
 static int usage(FILE *out, int status)
 {
 	fputs("usage: cutrace doctor [--json]\n\n"
-	      "Tells what of this machine cutrace can use: AMD's kernel driver, device files and "
-	      "permissions,\n"
-	      "ROCm, GPUs and whether code can be compiled for them, NVIDIA's driver, variables that "
-	      "matter;\n"
-	      "what is wrong with it, and what to do. Loads the libraries that it finds, in processes of "
-	      "their\n"
+	      "Tells what of this machine cutrace can use: AMD's kernel driver, device files and permissions,\n"
+	      "ROCm, GPUs and whether code can be compiled for them, NVIDIA's driver, variables that matter;\n"
+	      "what is wrong with it, and what to do. Loads the libraries that it finds, in processes of their\n"
 	      "own, and changes nothing.\n\n"
 	      "  --json      for programs\n"
 	      "  -h, --help  this text\n\n"
-	      "Exit status: 0 nothing is wrong (also where there is no GPU: programs run on the "
-	      "interpreter),\n"
+	      "Exit status: 0 nothing is wrong (also where there is no GPU: programs run on the interpreter),\n"
 	      "1 something that is there does not work, 2 wrong usage.\n",
 	      out);
 	return status;

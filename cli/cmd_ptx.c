@@ -15,10 +15,8 @@ enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
 static const char usage[] =
 	"usage: cutrace ptx [options] FILE.ptx\n"
 	"\n"
-	"Says what kernels a PTX file has: parameters and what is done with them, memory, synchronisation, "
-	"which values\n"
-	"and branches differ between threads, products and sums that may be fused; and which kernels the "
-	"interpreter\n"
+	"Says what kernels a PTX file has: parameters and what is done with them, memory, synchronisation, which values\n"
+	"and branches differ between threads, products and sums that may be fused; and which kernels the interpreter\n"
 	"can't execute, and why. (cutrace dump --modules DIR writes the PTX of a trace.)\n"
 	"\n"
 	"  --kernel NAME  only this kernel\n"

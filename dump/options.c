@@ -12,8 +12,7 @@
 const char dump_usage[] =
 	"usage: cutrace dump [options] FILE\n"
 	"\n"
-	"Prints the calls of a trace, one a line, in the order in which they began: number, thread, "
-	"function,\n"
+	"Prints the calls of a trace, one a line, in the order in which they began: number, thread, function,\n"
 	"arguments, result. Kernel launches have a second line with the kernel's own arguments.\n"
 	"\n"
 	"Which calls (all of these must hold):\n"
