@@ -114,7 +114,9 @@ void report_json(sqlite3 *db, FILE *out)
 		  "SELECT id, pass, process, call, kind, grade, func, launch, kernel_name, allocation, base, "
 		  "bytes, elem_type,"
 		  " elements, differing, beyond, max_ulp, max_abs, max_rel, first, byte_offset, address, "
-		  "live, want, got, note, line, text, source, block, thread"
+		  "live, want, got, note, line, text, source, block, thread, wrong_line, wrong_ptx, "
+		  "wrong_source, "
+		  "wrong_operands, wrong_want, wrong_got, wrong_thread, wrong_how"
 		  " FROM verdict WHERE grade NOT IN ('equal', 'tolerated') ORDER BY pass, call, id");
 	json_rows(db, out, "stores",
 		  "SELECT verdict, how, launch, kernel_name, line, text, source, block, thread, note FROM "

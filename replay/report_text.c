@@ -13,7 +13,8 @@ static const char first_sql[] =
 	" v.elements, v.differing, v.max_ulp, v.max_abs, v.max_rel, v.first, "
 	"v.byte_offset, v.address, v.want, v.got, v.note,"
 	" a.created, a.kind, a.bytes, a.policy, v.process, v.live, v.line, v.text, v.source, v.block, "
-	"v.thread"
+	"v.thread, v.wrong_line, v.wrong_ptx, v.wrong_source, v.wrong_operands, v.wrong_want, v.wrong_got, "
+	"v.wrong_thread, v.wrong_how"
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM "
 	"allocation WHERE pass = v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
@@ -24,7 +25,8 @@ static const char element_sql[] =
 	" v.elements, v.differing, v.max_ulp, v.max_abs, v.max_rel, v.first, v.byte_offset, v.address, "
 	"v.want, v.got, v.note,"
 	" a.created, a.kind, a.bytes, a.policy, v.process, v.live, v.line, v.text, v.source, v.block, "
-	"v.thread"
+	"v.thread, v.wrong_line, v.wrong_ptx, v.wrong_source, v.wrong_operands, v.wrong_want, v.wrong_got, "
+	"v.wrong_thread, v.wrong_how"
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM allocation WHERE pass = "
 	"v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
@@ -62,7 +64,15 @@ enum {
 	V_TEXT,
 	V_SOURCE,
 	V_BLOCK,
-	V_THREAD
+	V_THREAD,
+	V_WRONG_LINE,
+	V_WRONG_PTX,
+	V_WRONG_SOURCE,
+	V_WRONG_OPERANDS,
+	V_WRONG_WANT,
+	V_WRONG_GOT,
+	V_WRONG_THREAD,
+	V_WRONG_HOW
 };
 
 static void print_addresses(const struct report *r, FILE *out)
@@ -226,6 +236,29 @@ static void print_stores(sqlite3 *db, int64_t verdict, FILE *out)
 	sqlite3_finalize(st);
 }
 
+/* Inside the kernel. */
+static void print_wrong(sqlite3_stmt *v, FILE *out)
+{
+	const char *how = text(v, V_WRONG_HOW);
+
+	if (!has(v, V_WRONG_LINE))
+		return;
+	fprintf(out, "  first wrong: PTX line %" PRId64 ": %s", integer(v, V_WRONG_LINE),
+		text(v, V_WRONG_PTX));
+	if (has(v, V_WRONG_SOURCE))
+		fprintf(out, " (%s)", text(v, V_WRONG_SOURCE));
+	if (has(v, V_WRONG_THREAD))
+		fprintf(out, ", %s", text(v, V_WRONG_THREAD));
+	if (has(v, V_WRONG_WANT))
+		fprintf(out, ": %s%s%s, got %s", text(v, V_WRONG_OPERANDS),
+			has(v, V_WRONG_OPERANDS) ? " -> " : "", text(v, V_WRONG_WANT), text(v, V_WRONG_GOT));
+	if (!strcmp(how, "values"))
+		fputs(" (the first value that is another than in the interpreter)", out);
+	else if (!strcmp(how, "store"))
+		fputs(" (the line that stored it; which one before it is wrong is not known)", out);
+	fputc('\n', out);
+}
+
 static void print_writer(sqlite3_stmt *v, FILE *out)
 {
 	const char *kind = text(v, V_KIND), *role = "the last recorded writer of the buffer";
@@ -266,6 +299,7 @@ static void print_copy(sqlite3 *db, sqlite3_stmt *v, FILE *out)
 	print_buffer(v, out);
 	print_element(v, out);
 	print_stores(db, integer(v, V_ID), out);
+	print_wrong(v, out);
 }
 
 /* A hash names the launch; the element is known when a copy showed it later. */

@@ -28,7 +28,11 @@ static const char schema[] =
 	 * (the recording had none). launch, kernel: who wrote the bytes last; kernel_name also when the trace
 	 * has no row for it. first: index of the first differing element in the copy; byte_offset: its offset
 	 * in the allocation; address, live: its device address as recorded and here; want, got: its values as
-	 * text. max_ulp NULL: a NaN on one side only. line, text, source (of the PTX), block, thread: where a fault was. */
+	 * text. max_ulp NULL: a NaN on one side only. line, text, source (of the PTX), block, thread: where a fault was.
+	 * wrong_*: inside the kernel, the first PTX line that is wrong (narrow.c): its line in the module's PTX, text, place in
+	 * the source, operands, result as it should be and as it was here, who executed it; wrong_how: 'instruction'
+	 * (judged on its own operands), 'values' (the first value that is another than in the interpreter), 'store' (only the line
+	 * that stored the element is known). */
 	"CREATE TABLE IF NOT EXISTS verdict (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" kind TEXT, grade TEXT, func TEXT, launch INTEGER, kernel INTEGER, kernel_name TEXT, allocation "
@@ -36,7 +40,9 @@ static const char schema[] =
 	" base INTEGER, bytes INTEGER, elem_type TEXT, elements INTEGER, differing INTEGER, beyond INTEGER,"
 	" max_ulp INTEGER, max_abs REAL, max_rel REAL, first INTEGER, byte_offset INTEGER, address INTEGER,"
 	" live INTEGER, want TEXT, got TEXT, note TEXT, line INTEGER, text TEXT, source TEXT, block TEXT, "
-	"thread TEXT);"
+	"thread TEXT,"
+	" wrong_line INTEGER, wrong_ptx TEXT, wrong_source TEXT, wrong_operands TEXT, wrong_want TEXT, "
+	"wrong_got TEXT, wrong_thread TEXT, wrong_how TEXT);"
 	"CREATE TABLE IF NOT EXISTS diagnostic (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" severity TEXT, message TEXT);"
@@ -139,7 +145,8 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
 	r->end = UINT64_MAX;
 	r->verdict = prepare(r, "INSERT INTO verdict VALUES "
-				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+				"NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)");
 	r->diagnostic = prepare(r, "INSERT INTO diagnostic VALUES (NULL,?,?,?,?,?)");
 	r->allocation = prepare(r, "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?)");
 	r->count = prepare(r, "INSERT OR REPLACE INTO count VALUES (?,?,?,?)");
