@@ -5,10 +5,10 @@
  * launches, and has what they wrote on that driver.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "replay/replay.h"
 #include "replay/rerecord.h"
+#include "replay/workroom.h"
 
 static const char help[] =
 	"usage: cutrace enrich FILE -o OUT [OPTIONS]\n\n"
@@ -25,8 +25,9 @@ static const char help[] =
 
 static int enrich(const struct rerecord *o)
 {
+	struct workroom w;
 	struct diag d = DIAG_INIT;
-	int status = rerecord_run(o, &d);
+	int status = workroom_open(&w, &d) ? REPLAY_COULD_NOT : rerecord_run(o, &w, o->output);
 
 	if (d.code)
 		diag_print(&d, stderr);
@@ -36,8 +37,10 @@ static int enrich(const struct rerecord *o)
 			"launches is this replay's\n",
 			o->input, o->output);
 	else if (status != REPLAY_MATCH)
-		unlink(o->output); /* what there is of it has not what its name says */
-	return status;
+		workroom_remove_trace(o->output); /* what there is of it has not what its name says */
+	if (!d.code)
+		workroom_close(&w);
+	return status < 0 ? REPLAY_COULD_NOT : status;
 }
 
 int cmd_enrich(int argc, char **argv)

@@ -508,12 +508,15 @@ int engine_run(struct engine *e, struct diag *d)
 	struct waiting w = {0};
 	struct trace_call_iter *it = trace_calls_of(e->trace, e->process);
 	int rc = it ? run_stream(e, &w, it) : CUTRACE_ENOMEM;
+	int taken = excerpt_take_end(e, !rc && !e->faulted && !e->no_device, d);
 
 	free(w.heap);
 	if (it)
 		trace_call_iter_free(it);
 	if (rc)
 		return diag_set(d, rc, e->opt->trace_path, "cannot read its calls");
+	if (taken)
+		return taken;
 	if (e->no_device)
 		return diag_set(d, CUTRACE_EIO, e->drv.path, "the driver can't be initialised%s%s: %s",
 				e->opt->device && !e->opt->driver ? " with device " : "",

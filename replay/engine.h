@@ -13,6 +13,7 @@
  * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
  * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
  * - written.c: what launches wrote; shard.c: which launches are this replay's
+ * - excerpt_take.c, excerpt.c: a few launches as a trace of their own
  * - check.c: recorded results against live ones; result.c: the result database
  * - blame.c: which PTX line stored it
  */
@@ -280,6 +281,8 @@ bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes
 struct written {
 	uint64_t base, bytes, buffer; /* recorded address; buffer of the trace */
 };
+/* Of a launch that was recorded; malloc'ed. */
+unsigned written_of(struct engine *e, uint64_t call, struct written **out);
 /* After a launch. True when the trace has what it wrote: then that was compared, or stands in for the launch. */
 bool written_check(struct engine *e, struct call *c);
 /* The recorded contents, in place of the launch. False: the trace does not have them. */
@@ -289,6 +292,15 @@ void written_flush(struct engine *e, struct call *c);
 /* It is said of the launch that nobody computed it. */
 void written_injected(struct engine *e, struct call *c, const char *why, uint64_t kernel);
 FILE *probe_file(const struct engine *e, uint64_t call); /* probe.c: to keep what it wrote; NULL with errno */
+
+/* ---- excerpt_take.c ------------------------------------------------------ */
+
+bool excerpt_wants(const struct engine *e, uint64_t call);
+/* Around a launch that is wanted. */
+void excerpt_before(struct engine *e, struct call *c, const struct trace_launch *l);
+void excerpt_after(struct engine *e, struct call *c);
+/* whole: the replay came to its end. Else, and where a launch could not be taken, no file is left. */
+int excerpt_take_end(struct engine *e, bool whole, struct diag *d);
 
 /* ---- shard.c ------------------------------------------------------------ */
 
@@ -419,6 +431,7 @@ struct engine {
 	bool unjudged; /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
 	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
+	struct taking *taking;         /* the excerpt that is being made; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
 	int (*progress)(uint64_t call, uint64_t last);
@@ -479,6 +492,8 @@ void reserve_drop(struct engine *e); /* all that is left: the driver takes no wi
 struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *k, struct ptx_module **m);
 void recorded_ptx_note_launch(struct engine *e, uint64_t call, const struct trace_kernel *k);
 void recorded_ptx_describe_variable(struct engine *e, struct address_range *r);
+/* It, or a function of its module, reads textures or surfaces. */
+bool recorded_ptx_uses_textures(struct engine *e, const struct trace_kernel *k);
 /* The kernel's results are the same bits wherever it runs right. False: not known. */
 bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel);
 void recorded_ptx_free(struct engine *e);

@@ -256,7 +256,10 @@ void launch_replay(struct engine *e, struct call *c)
 	struct trace_launch l;
 	bool known = trace_launch_get(e->trace, c->rec->id, &l) == 0;
 	const char *why;
+	bool wanted = known && !c->rec->result && excerpt_wants(e, c->rec->id);
 
+	if (wanted)
+		excerpt_before(e, c, &l);
 	if (known && !c->rec->result && !shard_has(e, c->rec->id) && written_stand_in(e, c)) {
 		note_only(e, c, &l);
 		return;
@@ -269,4 +272,6 @@ void launch_replay(struct engine *e, struct call *c)
 		c->result = 0;
 		written_injected(e, c, why, l.kernel);
 	}
+	if (wanted)
+		excerpt_after(e, c);
 }

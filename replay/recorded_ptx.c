@@ -64,6 +64,34 @@ struct ptx_func *recorded_ptx_func(struct engine *e, const struct trace_kernel *
 	return f && !ptx_func_build(*m, f) ? f : NULL;
 }
 
+static bool reads_textures(const struct ptx_func *f)
+{
+	for (uint32_t i = 0; f->state == PTX_BUILT && i < f->ninsts; i++)
+		switch (f->insts[i].op) {
+		case PTX_OP_TEX:
+		case PTX_OP_TLD4:
+		case PTX_OP_TXQ:
+		case PTX_OP_SULD:
+		case PTX_OP_SUST:
+		case PTX_OP_SURED:
+		case PTX_OP_SUQ: return true;
+		default: break;
+		}
+	return false;
+}
+
+/* What it may call is built with it. */
+bool recorded_ptx_uses_textures(struct engine *e, const struct trace_kernel *k)
+{
+	struct ptx_module *m;
+	struct ptx_func *f = recorded_ptx_func(e, k, &m);
+	bool yes = f && reads_textures(f);
+
+	for (uint32_t i = 0; f && !yes && i < m->nfuncs; i++)
+		yes = !m->funcs[i]->is_entry && reads_textures(m->funcs[i]);
+	return yes;
+}
+
 void recorded_ptx_free(struct engine *e)
 {
 	free_parsed(e);

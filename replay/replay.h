@@ -9,6 +9,7 @@
 #define CUTRACE_REPLAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -35,6 +36,12 @@ struct replay_options {
 	bool json, verbose, quiet;
 	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
+	/* A trace of the launches of first_launch to last_launch alone (excerpt.h); no path: none is made. */
+	const char *excerpt;
+	bool excerpt_remake;     /* with what they write here, instead of what they wrote when they were recorded */
+	bool excerpt_ptx_only;   /* without machine code */
+	bool excerpt_all_memory; /* also what no pointer leads to */
+	char *(*excerpt_edit)(const char *ptx, size_t bytes); /* NULL: as it is; else malloc'ed, NULL: it can't be */
 };
 
 /* Replays all recorded processes and returns an enum replay_exit. The report goes to stdout, progress and

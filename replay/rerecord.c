@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "replay/replay.h"
+#include "replay/workroom.h"
 
 /* ---- options ---- */
 
@@ -19,12 +19,15 @@ static const struct {
 	size_t field;
 	const char *missing; /* NULL: it may be left out */
 	const char *only;    /* NULL: both commands have it */
+	bool is_flag;        /* it has no value */
 } options[] = {
-	{"output", offsetof(struct rerecord, output), "name the new trace (-o OUT)", NULL},
-	{"driver", offsetof(struct rerecord, driver), NULL, NULL},
-	{"device", offsetof(struct rerecord, device), NULL, NULL},
-	{"check", offsetof(struct rerecord, check), NULL, "enrich"},
-	{"launches", offsetof(struct rerecord, launches), "name the launches (--launches A-B)", "trim"},
+	{"output", offsetof(struct rerecord, output), "name the new trace (-o OUT)", NULL, false},
+	{"driver", offsetof(struct rerecord, driver), NULL, NULL, false},
+	{"device", offsetof(struct rerecord, device), NULL, NULL, false},
+	{"check", offsetof(struct rerecord, check), NULL, "enrich", false},
+	{"launches", offsetof(struct rerecord, launches), "name the launches (--launches A-B)", "trim",
+	 false},
+	{"no-verify", offsetof(struct rerecord, no_verify), NULL, "trim", true},
 };
 enum { NOPTIONS = sizeof(options) / sizeof(options[0]), FIRST_KEY = 256 };
 
@@ -42,8 +45,9 @@ static void long_options(struct option *longs, const char *command)
 {
 	for (unsigned k = 0; k < NOPTIONS; k++)
 		if (has_option(command, k))
-			*longs++ =
-				(struct option){options[k].name, required_argument, NULL, FIRST_KEY + (int)k};
+			*longs++ = (struct option){options[k].name,
+						   options[k].is_flag ? no_argument : required_argument, NULL,
+						   FIRST_KEY + (int)k};
 	*longs++ = (struct option){"help", no_argument, NULL, 'h'};
 	*longs = (struct option){0};
 }
@@ -85,7 +89,7 @@ int rerecord_parse(struct rerecord *r, const char *command, int argc, char **arg
 		if (c == 'o')
 			r->output = optarg;
 		else if (c >= FIRST_KEY)
-			*field_of(r, (unsigned)(c - FIRST_KEY)) = optarg;
+			*field_of(r, (unsigned)(c - FIRST_KEY)) = optarg ? optarg : "";
 		else
 			return wrong_usage(command,
 					   "unknown option, or one without its value: ", argv[optind - 1], d);
@@ -116,38 +120,13 @@ static const char *own_path(void)
 	return exe;
 }
 
-int rerecord_cutrace(const char *const *args, struct diag *d)
-{
-	const char *argv[40] = {own_path()};
-	int status = 0;
-	pid_t pid;
-
-	for (unsigned i = 0; args[i] && i < 38; i++)
-		argv[i + 1] = args[i];
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		execv(exe, (char **)(uintptr_t)argv);
-		diag_set(d, CUTRACE_EIO, exe, "can't be executed: %s", strerror(errno));
-		diag_print(d, stderr); /* the parent doesn't know of it */
-		_exit(REPLAY_COULD_NOT);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid > 0 && WIFEXITED(status))
-		return WEXITSTATUS(status);
-	diag_set(d, CUTRACE_EIO, "", "cutrace %s: %s", args[0],
-		 pid < 0 ? strerror(errno) : "it was ended by a signal");
-	return REPLAY_COULD_NOT;
-}
-
-int rerecord_run(const struct rerecord *r, struct diag *d)
+int rerecord_run(const struct rerecord *r, const struct workroom *w, const char *output)
 {
 	const char *target = r->driver ? "--driver" : "--device";
 	const char *which = r->driver ? r->driver : r->device ? r->device : "interp";
 	char check[1100];
-	const char *args[20] = {"record", "-q",       check,    "-o",   r->output, target, which,
-				"--",     own_path(), "replay", target, which,     "-q"};
+	const char *args[20] = {"record", "-q",       check,    "-o",   output, target, which,
+				"--",     own_path(), "replay", target, which,  "-q"};
 	unsigned n = 13;
 
 	snprintf(check, sizeof(check), "--check=contents%s%s", r->check ? "," : "", r->check ? r->check : "");
@@ -158,5 +137,5 @@ int rerecord_run(const struct rerecord *r, struct diag *d)
 	}
 	args[n++] = "--";
 	args[n++] = r->input;
-	return rerecord_cutrace(args, d);
+	return workroom_cutrace(w, args, NULL, NULL, 0);
 }

@@ -69,7 +69,11 @@ int shard_plan(struct engine *e, struct diag *d)
 		e->shard_first = e->blame->launch;
 		return 0;
 	}
-	if (e->opt->last_launch) {
+	if (e->opt->excerpt && !e->opt->excerpt_remake) { /* none is made, and none behind it is looked at */
+		e->shard_first = e->shard_end = e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
+		return 0;
+	}
+	if (e->opt->last_launch && !e->opt->excerpt) {
 		e->shard_first = e->opt->first_launch;
 		e->shard_end = e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
 		return 0;

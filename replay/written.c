@@ -16,7 +16,7 @@
 #define PIECE (4u << 20)
 
 /* The payloads that are contents; malloc'ed. What trace_payloads gives is gone with the next question. */
-static unsigned contents_of(struct engine *e, uint64_t call, struct written **out)
+unsigned written_of(struct engine *e, uint64_t call, struct written **out)
 {
 	unsigned n, kept = 0;
 	const struct trace_payload *p = trace_payloads(e->trace, call, &n);
@@ -94,7 +94,7 @@ static bool keep(struct engine *e, const struct written *w)
 bool written_stand_in(struct engine *e, struct call *c)
 {
 	struct written *w;
-	unsigned n = contents_of(e, c->rec->id, &w);
+	unsigned n = written_of(e, c->rec->id, &w);
 	bool ok = n > 0 && !e->capturing;
 
 	for (unsigned i = 0; ok && i < n; i++) {
@@ -245,7 +245,7 @@ bool written_check(struct engine *e, struct call *c)
 
 	if (c->stood_in)
 		return true;
-	n = contents_of(e, c->rec->id, &w);
+	n = written_of(e, c->rec->id, &w);
 	if (!n)
 		say_unjudged(e, c);
 	if (n && !c->refused && !c->result && !e->dead && !e->capturing &&

@@ -43,6 +43,15 @@ expect 0 "$cutrace" replay -q --isolated "$work/clean.trace"
 cp "$trace" "$work/-q"
 (cd "$work" && expect 0 "$cutrace" trim --launches "$first" -o dash.trace -- -q && finish)
 
+# Nothing of the program but its launches, the memory they look at and their module.
+for row in process:argv:[] process:exe: process:cwd: thread:name: process:pid:1; do
+	table=${row%%:*} column=${row#*:}
+	[ "$(sqlite3 "$work/two.trace" "SELECT ${column%%:*} FROM $table")" = "${column#*:}" ] || fail "a new trace has a $column"
+done
+[ "$(sqlite3 "$work/two.trace" "SELECT count(*) FROM calls WHERE function LIKE 'cuMemcpy%'")" = 1 ] || fail 'more than one copy'
+expect 0 "$cutrace" trim "$trace" --no-verify --launches "$first" -o "$work/unverified.trace"
+cmp "$work/unverified.trace" "$work/two.trace" >/dev/null && fail 'the same trace of other launches'
+
 expect 125 "$cutrace" trim "$trace" --launches "$first" -o "$work/clean.trace"
 says err 'this exists'
 expect 125 "$cutrace" trim "$trace" --launches 1 -o "$work/new.trace"
@@ -59,4 +68,27 @@ expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$progra
 expect 125 "$cutrace" trim "$work/plain.trace" --launches 10 -o "$work/new.trace"
 says err 'check=contents'
 [ ! -e "$work/new.trace" ] || fail 'a trace that could not be made is there'
+
+# Launches next to textures, or of several processes, are made by recording their replay instead.
+for program in driver_textures driver_fork; do
+	trace=$work/$program.trace
+	expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$programs/$program"
+	calls=$(sqlite3 "$trace" "SELECT min(call) || '-' || max(call) FROM launch")
+	expect 0 "$cutrace" trim "$trace" --launches "$calls" -o "$work/$program.trim"
+	says err 'textures or surfaces|several processes'
+	[ "$(sqlite3 "$work/$program.trim" 'SELECT count(*) FROM launch')" = "$(sqlite3 "$trace" 'SELECT count(*) FROM launch')" ] ||
+		fail "$program: launches are missing"
+done
+
+# Ended in the middle: nothing of it is left, neither here nor among temporary files.
+mkdir "$work/tmp"
+TMPDIR=$work/tmp "$cutrace" trim "$work/driver_fork.trace" --launches "$calls" -o "$work/ended.trace" 2>"$work/err" &
+pid=$!
+until [ -n "$(ls "$work/tmp")" ] || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid 2>/dev/null || :
+status=0
+wait $pid || status=$?
+[ $status -eq 143 ] || [ $status -eq 0 ] || fail "trim ended by SIGTERM exits with $status"
+[ $status -eq 0 ] || [ -z "$(find "$work" -name 'ended.trace*')" ] || fail "trim left a part of a trace"
+[ -z "$(ls "$work/tmp")" ] || fail "trim left temporary files: $(ls "$work/tmp")"
 finish
