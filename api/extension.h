@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct debugger; /* api/debugger.h */
+
 #define CUTRACE_EXTENSION_UUID                                                                       \
 	{                                                                                            \
 		{                                                                                    \
@@ -98,6 +100,9 @@ struct cutrace_extension {
 	void (*set_print_sink)(void (*fn)(const char *text, size_t bytes));
 	/* The calling thread's next texture or surface object has this handle, if it can be had. */
 	void (*place_next_texture)(uint64_t handle);
+	/* The next launch on the current context's device is run under the debugger (debugger.h); NULL: it is not.
+	 * CUDA_ERROR_NOT_SUPPORTED: the device can't, or not with a debugger of this version. */
+	int (*attach_debugger)(const struct debugger *debugger);
 };
 
 #endif

@@ -145,6 +145,8 @@ struct device_ops {
 			  struct diag *d);
 	/* Where the device sees memory of mem_import_host; 0: where the host does. */
 	uint64_t (*mem_address)(struct device *dev, struct dev_mem *mem);
+	/* The next launch runs under it (api/debugger.h); NULL: it doesn't. */
+	int (*attach_debugger)(struct device *dev, const struct debugger *debugger, struct diag *d);
 };
 
 extern const struct device_ops device_interp, device_amdemu, device_hip;

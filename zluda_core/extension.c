@@ -115,6 +115,24 @@ static int watch_result(struct dev_watch_hit *out)
 									       : CUDA_ERROR_NOT_FOUND;
 }
 
+static int attach_debugger(const struct debugger *debugger)
+{
+	struct diag d = DIAG_INIT;
+	struct gpu *gpu;
+	CUresult r = core_check();
+	int e;
+
+	if (r)
+		return r;
+	gpu = current_gpu();
+	if (!gpu->ops->attach_debugger)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	e = gpu->ops->attach_debugger(gpu->dev, debugger, &d);
+	if (e)
+		say_diag(&d);
+	return result_of(e);
+}
+
 static uint64_t launch_count(void)
 {
 	return atomic_load(&core.launches);
@@ -138,4 +156,5 @@ const struct cutrace_extension extension_table = {
 	.set_message_sink = say_also_to,
 	.set_print_sink = print_to,
 	.place_next_texture = texture_place_next,
+	.attach_debugger = attach_debugger,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "zluda_core/device_interp/check.h"
+#include "zluda_core/device_interp/debug.h"
 
 static void interp_close(struct device *device)
 {
@@ -169,4 +170,5 @@ const struct device_ops device_interp = {
 	.func_address = interp_func_address,
 	.inject_hits = interp_inject_hits,
 	.texture_set = interp_texture_set,
+	.attach_debugger = debug_attach,
 };

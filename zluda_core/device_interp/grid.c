@@ -12,6 +12,7 @@
 
 #include "base/worker_thread.h"
 #include "zluda_core/device_interp/check.h"
+#include "zluda_core/device_interp/debug.h"
 
 #define BUDGET             50000000
 #define BUDGET_COOPERATIVE 100000
@@ -125,6 +126,8 @@ static void put_block(struct grid *g, struct block *b, enum block_result r)
 		if (r == BLOCK_FAULT)
 			atomic_store(&g->stopped, true);
 	}
+	if (unlikely(g->debug))
+		debug_block_ended(g);
 	pthread_cond_broadcast(&g->idle);
 }
 
@@ -222,7 +225,7 @@ void pool_stop(struct interp_device *dev)
 
 static void pool_offer(struct interp_device *dev, struct grid *g)
 {
-	if (dev->deterministic || g->chance || dev->nworkers < 2 || g->total_blocks < 2)
+	if (dev->deterministic || g->debug || g->chance || dev->nworkers < 2 || g->total_blocks < 2)
 		return;
 	pthread_mutex_lock(&dev->pool_lock);
 	pool_start(dev);
@@ -341,8 +344,11 @@ int grid_run(struct interp_device *dev, const struct program *p, const struct de
 			memcpy(g.params, l->params, l->param_bytes);
 		worker_init(&k, dev);
 		check_grid_begin(&g);
+		if (!debug_grid_begin(&g))
+			fault_internal(&g, "out of memory");
 		pool_offer(dev, &g);
 		run_to_end(&g, &k);
+		debug_grid_end(&g);
 		pool_withdraw(dev, &g);
 		worker_exit(&k);
 		drop_workspace(&g, dev, workspace);

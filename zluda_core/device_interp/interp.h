@@ -47,6 +47,8 @@ struct warp;
 struct block;
 struct xinst;
 struct interp_device;
+struct debugger;
+struct debug_grid;
 
 /* Executes one instruction for the lanes of w->exec. Returns the next instruction, or NULL when the fragment
  * can't go on (w->stop says why). */
@@ -79,7 +81,9 @@ struct xcode {
 	uint32_t *slot_offset;                          /* cell of each IR slot */
 	struct check_site **sites; /* checked mode: by instruction, NULL where nothing is accessed */
 	uint32_t nsites;
-	uint64_t chain; /* stack bytes of it and its deepest callee, once known */
+	uint8_t *begins; /* under a debugger: whether a PTX instruction begins there */
+	uint8_t *stops;  /* by PTX instruction: whether it begins somewhere */
+	uint64_t chain;  /* stack bytes of it and its deepest callee, once known */
 };
 
 /* A value passed to or from a call: from a cell or from the lane's stack, to a cell or to the stack. */
@@ -277,6 +281,7 @@ struct __attribute__((aligned(64))) warp {
 	uint32_t exited; /* lanes that are gone or never were */
 	int64_t slice_used;
 	int64_t spin_units; /* of `left` that were not instructions */
+	uint64_t steps;     /* under a debugger: PTX instructions begun */
 	uint64_t clock;
 	struct fragment frags[LANES];
 	struct frame *free_frames;
@@ -314,7 +319,7 @@ struct block {
 /* One launch. */
 struct grid {
 	struct interp_device *dev;
-	uint64_t chance; /* order=seed:N: state of the generator; 0: blocks and warps in order */
+	uint64_t chance;         /* order=seed:N: state of the generator; 0: blocks and warps in order */
 	uint64_t stride, offset; /* of the blocks' order then */
 	struct grid *next;
 	const struct program *program;
@@ -339,6 +344,7 @@ struct grid {
 	atomic_uint_fast64_t instructions;
 	bool watch;
 	struct check_grid *check; /* check.h; NULL when off */
+	struct debug_grid *debug; /* debug.h; NULL when off */
 };
 
 /* Device
@@ -396,6 +402,7 @@ struct interp_device {
 	_Atomic(struct dev_texture *) textures; /* DEV_TEXTURES of them once one was set */
 	struct checker *checker;                /* check.h; NULL when off */
 	bool check_error;
+	const struct debugger *debugger; /* that waits for the next launch; NULL */
 	/* pool of threads (grid.c) */
 	pthread_mutex_t pool_lock;
 	pthread_cond_t pool_wake;

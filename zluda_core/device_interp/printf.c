@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zluda_core/device_interp/debug.h"
 #include "zluda_core/device_interp/exec_mem.h"
 #include "zluda_core/print_format.h"
 
@@ -86,6 +87,10 @@ static void host_print(struct warp *w, const struct print_text *t)
 {
 	const struct dev_host *h = &w->block->grid->dev->host;
 
+	if (unlikely(w->block->grid->debug) && t->n) {
+		debug_print(w->block->grid, t->s, t->n);
+		return;
+	}
 	if (!h->print || !t->n)
 		return;
 	worker_pause(w->worker);

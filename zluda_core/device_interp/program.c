@@ -314,6 +314,8 @@ void program_free(struct program *p)
 		if (p->codes[k]) {
 			free(p->codes[k]->insts);
 			free(p->codes[k]->sites);
+			free(p->codes[k]->begins);
+			free(p->codes[k]->stops);
 		}
 	free(p->pool);
 	free(p->entries);

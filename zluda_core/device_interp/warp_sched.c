@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <xmmintrin.h>
 
+#include "zluda_core/device_interp/debug.h"
 #include "zluda_core/device_interp/decode.h"
 
 #define SLICE     100000 /* instructions, or so many spins: SPIN_COST each */
@@ -207,6 +208,27 @@ static bool inside_instruction(const struct warp *w)
 	return w->exec != w->mask || (_mm_getcsr() >> 13 & 3);
 }
 
+/* As far as the slice goes: the next instruction, or NULL. */
+static const struct xinst *run_plain(struct warp *w, const struct xinst *pc)
+{
+	do
+		pc = pc->fn(w, pc);
+	while (pc && --w->left > 0);
+	for (; pc && inside_instruction(w); w->left--)
+		pc = pc->fn(w, pc);
+	return pc;
+}
+
+static const struct xinst *run_debugged(struct warp *w, const struct xinst *pc)
+{
+	do
+		pc = debug_execute(w, pc);
+	while (pc && --w->left > 0);
+	for (; pc && inside_instruction(w); w->left--)
+		pc = debug_execute(w, pc);
+	return pc;
+}
+
 static void run_fragment(struct warp *w, struct fragment *f, int64_t slice)
 {
 	const struct xinst *pc = f->pc;
@@ -218,11 +240,10 @@ static void run_fragment(struct warp *w, struct fragment *f, int64_t slice)
 	w->mask = w->exec = f->mask;
 	w->left = w->slice_length = slice;
 	w->stop = STOP_NONE;
-	do
-		pc = pc->fn(w, pc);
-	while (pc && --w->left > 0);
-	for (; pc && inside_instruction(w); w->left--)
-		pc = pc->fn(w, pc);
+	if (unlikely(w->block->grid->debug))
+		pc = run_debugged(w, pc);
+	else
+		pc = run_plain(w, pc);
 	if (pc)
 		f->pc = pc;
 	else
@@ -305,6 +326,7 @@ int warp_start(struct warp *w)
 	w->frame = NULL;
 	w->clock = 0;
 	w->slice_used = 0;
+	w->steps = 0;
 	w->watch = w->block->grid->watch;
 	for (uint32_t l = 0; l < LANES; l++)
 		w->dynamic[l] = w->local_stride;
