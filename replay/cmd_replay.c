@@ -239,7 +239,7 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 }
 
 /* build/bin/cutrace and /usr/bin/cutrace both have their libraries in ../lib/cutrace. */
-static int own_driver(char *path, size_t size, struct diag *d)
+int replay_own_driver(char *path, size_t size, struct diag *d)
 {
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -338,11 +338,11 @@ int replay_run(const struct replay_options *opt)
 	int status = REPLAY_COULD_NOT, rc = 0;
 
 	if (opt->isolated && opt->envelope)
-		rc = own_driver(s.own_driver_path, sizeof(s.own_driver_path), &s.error);
+		rc = replay_own_driver(s.own_driver_path, sizeof(s.own_driver_path), &s.error);
 	if (opt->driver)
 		snprintf(s.driver_path, sizeof(s.driver_path), "%s", opt->driver);
 	else if (!rc)
-		rc = own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
+		rc = replay_own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
 	if (!rc)
 		rc = session_run(&s);
 	if (rc && s.restart) {
@@ -381,7 +381,7 @@ static int check_device(const char *device)
 	struct diag d = DIAG_INIT;
 	int rc;
 
-	if (own_driver(path, sizeof(path), &d))
+	if (replay_own_driver(path, sizeof(path), &d))
 		return 0;
 	rc = device_option_check(device, path, &d);
 	if (!rc)

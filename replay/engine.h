@@ -432,6 +432,7 @@ struct engine {
 	uint64_t shard_first, shard_end; /* calls from first to before end */
 	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
 	struct taking *taking;         /* the excerpt that is being made; NULL */
+	const struct visit *visit; /* who looks at a launch; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
 	int (*progress)(uint64_t call, uint64_t last);

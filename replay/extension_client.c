@@ -11,9 +11,14 @@
 #define HAS(x, member) \
 	((x) && (x)->size >= offsetof(struct cutrace_extension, member) + sizeof((x)->member) && (x)->member)
 
-static const struct cutrace_extension *extension(struct engine *e)
+const struct cutrace_extension *extension_table_of(const struct engine *e)
 {
 	return (const struct cutrace_extension *)e->drv.ext;
+}
+
+static const struct cutrace_extension *extension(struct engine *e)
+{
+	return extension_table_of(e);
 }
 
 void extension_find(struct driver *drv)

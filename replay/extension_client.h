@@ -13,6 +13,8 @@ struct engine;
 struct driver;
 
 void extension_find(struct driver *drv);
+struct cutrace_extension;
+const struct cutrace_extension *extension_table_of(const struct engine *e); /* NULL */
 /* The calling thread's next allocation shall have this address. False: it won't. */
 bool extension_place(struct engine *e, uint64_t address);
 /* The module that is loaded next shall have its variables at their recorded addresses. */

@@ -8,6 +8,7 @@
 
 #include "replay/engine.h"
 #include "replay/extension_client.h"
+#include "replay/visit.h"
 
 /* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE of cuLaunchKernel's `extra`. */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
@@ -225,6 +226,7 @@ static void make_launch(struct engine *e, struct call *c, const struct trace_lau
 	}
 	if (contexts_enter(e, c->thread))
 		blame_arm(e);
+	visit_arrived(e, c);
 	call_issue(e, c);
 	if (!c->refused && !c->result)
 		after_launch(e, c, &l);
@@ -266,6 +268,7 @@ void launch_replay(struct engine *e, struct call *c)
 	}
 	written_flush(e, c);
 	make_launch(e, c, known ? &l : NULL);
+	visit_left(e, c);
 	why = why_not_made(c);
 	if (known && why && !c->rec->result && written_stand_in(e, c)) {
 		note_only(e, c, &l);

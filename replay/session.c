@@ -176,8 +176,11 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 /* What kernels print is not part of the report: shown on stderr when asked for. */
 static void divert_output(const struct run *r)
 {
-	int fd = r->s->opt->verbose && !r->blame && !r->probe ? dup(STDERR_FILENO)
-							      : open("/dev/null", O_WRONLY);
+	int fd;
+
+	if (r->visit) /* they are the visitor's */
+		return;
+	fd = r->s->opt->verbose && !r->blame && !r->probe ? dup(STDERR_FILENO) : open("/dev/null", O_WRONLY);
 
 	if (fd < 0)
 		return;
@@ -211,6 +214,7 @@ static int child(const struct run *r)
 	e->probe_calls = r->probe ? &r->probe->calls : NULL;
 	e->probe_run = r->probe ? r->probe->run : 0;
 	e->one_by_one = r->one_by_one || r->blame;
+	e->visit = r->visit;
 	e->stop_at_fault = !r->blame && !r->give_up;
 	e->results = r->results;
 	if (!r->blame && !r->probe && r->s->show_progress)

@@ -22,6 +22,7 @@ struct run {
 	unsigned pass;
 	const struct blame_request *blame;
 	const struct probe *probe;
+	const struct visit *visit; /* visit.h; of a probe */
 	const char *va_base;
 	FILE *results;
 	bool faulted;    /* the last run ended so */
@@ -53,6 +54,9 @@ int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx)
 int probe_folder_make(struct session *s);
 void probe_folder_remove(struct session *s);
 int probe_differences(struct session *s, const uint32_t *processes, unsigned n);
+
+/* cmd_replay.c: our libcuda.so.1, of this installation */
+int replay_own_driver(char *path, size_t size, struct diag *d);
 
 int run_process(struct run *r);    /* session.c: once */
 int run_to_the_end(struct run *r); /* retry.c: again without what faulted */
