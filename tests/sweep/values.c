@@ -111,6 +111,24 @@ static uint64_t integer_element(const struct group *g, uint64_t r)
 	return low_bits(r >> 61 & 1 ? -v : v, g->bits);
 }
 
+/* A divisor whose reciprocal lies next to the middle of two numbers of the format, and a dividend with any significand or
+ * the one of powers of two. Of f32, those whose reciprocal's last bit depends on where an iteration starts. */
+static void hard_quotient(const struct group *g, uint64_t r, uint64_t *in)
+{
+	static const uint32_t f32[] = {0x7fffff, 0x7ffffd, 0x07cc45, 0x109909, 0x186799, 0x20ddd1,
+				       0x2b8be1, 0x50ac19, 0x50dd0d, 0x525d25, 0x5c23dd, 0x5e86a9,
+				       0x605475, 0x6e4bc5, 0x700ff1, 0x7fffff};
+	const struct format_info *n = format_info(g->format);
+	uint64_t keep = ~low_bits(~0ull, n->mantissa);
+
+	in[1] = (in[1] & keep) |
+		(g->format == FORMAT_F32 ? f32[r >> 16 & 15] : low_bits(~0ull, n->mantissa) - (r >> 16 & 1));
+	if (r & 32)
+		in[0] &= keep;
+	in[0] = low_bits(in[0], n->bits);
+	in[1] = low_bits(in[1], n->bits);
+}
+
 /* Operands that make a product, sum or quotient lie half-way, just beside, or vanish. */
 static void make_hard(const struct group *g, uint64_t r, uint64_t *in)
 {
@@ -147,7 +165,9 @@ static void make_hard(const struct group *g, uint64_t r, uint64_t *in)
 	} else if (g->fn == FN_FMA) {
 		in[2] = (r & s) | (r >> 16 & 1 ? 1 : 0);
 	}
-	if (g->fn == FN_DIV)
+	if (g->fn == FN_DIV && r & 16)
+		hard_quotient(g, r, in);
+	else if (g->fn == FN_DIV)
 		in[1] = (in[0] & ~low_bits(~0ull, n->mantissa)) |
 			low_bits(in[0] + (r >> 8 & 7) - 3, n->mantissa);
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "zluda_core/compiler/emit_apart.h"
+#include "zluda_core/compiler/float_division.h"
 #include "zluda_core/compiler/library.h"
 #include "zluda_core/compiler/unsigned_division.h"
 
@@ -141,6 +142,7 @@ static int optimize(struct job *j)
 
 	LLVMDisposePassBuilderOptions(options);
 	if (!error) {
+		float_divisions_expand(j->module);
 		unsigned_divisions_guard(j->module);
 		return 0;
 	}
