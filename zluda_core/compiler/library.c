@@ -63,20 +63,19 @@ static void take_modes(LLVMValueRef f, LLVMValueRef kernel)
 }
 
 /* Only what is named of functions with this linkage is linked; the others' bodies aren't even read. */
-static void prepare(LLVMModuleRef library, LLVMValueRef kernel)
+static void prepare(LLVMModuleRef library)
 {
-	for (LLVMValueRef f = LLVMGetFirstFunction(library); f; f = LLVMGetNextFunction(f)) {
-		if (LLVMIsDeclaration(f))
-			continue;
-		take_modes(f, kernel);
-		LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
-	}
+	for (LLVMValueRef f = LLVMGetFirstFunction(library); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f))
+			LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
 }
 
-static void hide(LLVMModuleRef module)
+/* Of those that were linked alone: each attribute takes a microsecond. */
+static void adopt(LLVMModuleRef module, LLVMValueRef kernel)
 {
 	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
 		if (LLVMGetLinkage(f) == LLVMLinkOnceODRLinkage) {
+			take_modes(f, kernel);
 			LLVMSetLinkage(f, LLVMInternalLinkage);
 			LLVMSetVisibility(f, LLVMDefaultVisibility);
 		}
@@ -92,10 +91,10 @@ int library_link(LLVMModuleRef module, const char *name, struct diag *d)
 		library_begin, (size_t)(library_end - library_begin), "device library", 0);
 	if (LLVMGetBitcodeModuleInContext2(LLVMGetModuleContext(module), bytes, &library))
 		return diag_set(d, CUTRACE_EFORMAT, name, "LLVM can't read the device library");
-	prepare(library, kernel_of(module));
+	prepare(library);
 	if (LLVMLinkModules2(module, library))
 		return diag_set(d, CUTRACE_EFORMAT, name, "LLVM can't link the device library");
-	hide(module);
+	adopt(module, kernel_of(module));
 	if (needs_library(module))
 		return diag_set(d, CUTRACE_ENOTSUP, name, "the device library lacks a function");
 	return 0;

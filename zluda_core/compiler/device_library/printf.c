@@ -8,6 +8,9 @@
 
 enum { STRING_MAX = 65536 };
 
+/* All of this becomes part of each kernel that prints, and is compiled with it: sets are bits, and one loop goes over the
+ * format twice, first to measure, then to copy. */
+
 /* What one conversion takes. */
 struct conversion {
 	uint32_t stars; /* arguments of 4 bytes before its own */
@@ -16,11 +19,23 @@ struct conversion {
 	bool is_string;
 };
 
-static bool is_one_of(char c, const char *set)
+/* Sets of characters of one half of ASCII: signs and digits, or letters. */
+#define IN(c)   (1ull << ((c)&63))
+#define FLAGS   (IN('-') | IN('+') | IN(' ') | IN('#') | IN('0'))
+#define LENGTHS (IN('h') | IN('l') | IN('L') | IN('q') | IN('j') | IN('z') | IN('t'))
+#define NARROW  (IN('h') | IN('L'))
+#define INTEGER (IN('d') | IN('i') | IN('o') | IN('u') | IN('x') | IN('X'))
+#define DOUBLES (IN('e') | IN('E') | IN('f') | IN('F') | IN('g') | IN('G') | IN('a') | IN('A'))
+#define POINTER (IN('s') | IN('p'))
+
+static bool is_sign(char c, uint64_t set)
 {
-	while (*set && *set != c)
-		set++;
-	return *set && c;
+	return !((uint8_t)c >> 6) && set >> (c & 63) & 1;
+}
+
+static bool is_letter(char c, uint64_t set)
+{
+	return (uint8_t)c >> 6 == 1 && set >> (c & 63) & 1;
 }
 
 static const char *skip_number(const char *f, struct conversion *c)
@@ -41,18 +56,16 @@ static const char *read_conversion(const char *f, struct conversion *c)
 
 	c->stars = c->bytes = 0;
 	c->is_string = false;
-	while (is_one_of(*f, "-+ #0"))
+	while (is_sign(*f, FLAGS))
 		f++;
 	f = skip_number(f, c);
 	if (*f == '.')
 		f = skip_number(f + 1, c);
-	for (; is_one_of(*f, "hlLqjzt"); f++)
-		wide |= *f != 'h' && *f != 'L';
-	if (is_one_of(*f, "diouxX"))
-		c->bytes = wide ? 8 : 4;
-	else if (*f == 'c')
-		c->bytes = 4;
-	else if (is_one_of(*f, "speEfFgGaA"))
+	for (; is_letter(*f, LENGTHS); f++)
+		wide |= !is_letter(*f, NARROW);
+	if (is_letter(*f, INTEGER | IN('c')))
+		c->bytes = wide && *f != 'c' ? 8 : 4;
+	else if (is_letter(*f, DOUBLES | POINTER))
 		c->bytes = 8;
 	c->is_string = *f == 's';
 	return *f ? f + 1 : f;
@@ -102,24 +115,6 @@ static bool next_conversion(const char **format, uint32_t *at, struct conversion
 	return true;
 }
 
-/* Sizes of a record, and how many conversions there are. */
-static int measure(const char *format, const char *arguments, struct lower_print_record *r)
-{
-	uint32_t at = 0, strings = 0;
-	const char *f = format;
-	struct conversion c;
-	int count = 0;
-
-	for (; next_conversion(&f, &at, &c); count++)
-		if (c.is_string && string_at(arguments, c.at))
-			strings += string_bytes(string_at(arguments, c.at));
-	r->format_bytes = padded((uint32_t)(f - format) + 1);
-	r->argument_bytes = padded(at);
-	r->string_bytes = padded(strings);
-	r->bytes = (uint32_t)sizeof(*r) + r->format_bytes + r->argument_bytes + r->string_bytes;
-	return count;
-}
-
 /* Room for a record, or NULL. */
 static ct_global char *reserve(ct_global struct lower_print *p, uint32_t bytes)
 {
@@ -142,38 +137,62 @@ static ct_global char *copy(ct_global char *to, const char *from, uint32_t bytes
 	return to + room;
 }
 
-static void copy_strings(ct_global char *to, const char *f, const char *arguments)
+/* One pass over the format: strings are measured, and copied where there is room for them. */
+struct pass {
+	const char *end; /* of the format */
+	uint32_t argument_bytes, string_bytes;
+	int count;
+};
+
+static void go_over(const char *format, const char *arguments, ct_global char *to, struct pass *p)
 {
 	struct conversion c;
-	uint32_t at = 0;
 
-	while (next_conversion(&f, &at, &c)) {
+	*p = (struct pass){.end = format};
+	for (; next_conversion(&p->end, &p->argument_bytes, &c); p->count++) {
 		const char *string = c.is_string ? string_at(arguments, c.at) : 0;
-		uint32_t n = string ? string_bytes(string) : 0;
+		const uint32_t n = string ? string_bytes(string) : 0;
 
-		if (!string)
-			continue;
-		to = copy(to, string, n - 1, n - 1);
-		*to++ = 0;
+		if (to && n) {
+			to = copy(to, string, n - 1, n - 1);
+			*to++ = 0;
+		}
+		p->string_bytes += n;
 	}
 }
 
-uint32_t ct_vprintf(ct_global struct lower_runtime *r, const char *format, const char *arguments)
+/* Without its strings; where those go, or NULL. */
+static ct_global char *begin_record(ct_global struct lower_print *p, const char *format,
+				    const char *arguments, const struct pass *is)
 {
-	struct lower_print_record record;
+	const uint32_t format_bytes = (uint32_t)(is->end - format) + 1;
+	struct lower_print_record r = {.format_bytes = padded(format_bytes),
+				       .argument_bytes = padded(is->argument_bytes),
+				       .string_bytes = padded(is->string_bytes)};
 	ct_global char *to;
-	int count;
+
+	r.bytes = (uint32_t)sizeof(r) + r.format_bytes + r.argument_bytes + r.string_bytes;
+	to = reserve(p, r.bytes);
+	if (!to)
+		return to;
+	*(ct_global struct lower_print_record *)(ct_global void *)to = r;
+	to = copy(to + sizeof(r), format, format_bytes, r.format_bytes);
+	return copy(to, arguments, r.argument_bytes, r.argument_bytes);
+}
+
+__attribute__((noinline)) uint32_t ct_vprintf(ct_global struct lower_runtime *r, const char *format, const char *arguments)
+{
+	ct_global char *to = 0;
+	struct pass pass;
 
 	if (!format)
 		return ~0u;
-	count = measure(format, arguments, &record);
-	to = reserve(&r->print, record.bytes);
-	if (!to)
-		return (uint32_t)count;
-	*(ct_global struct lower_print_record *)(ct_global void *)to = record;
-	to += sizeof(record);
-	to = copy(to, format, string_bytes(format), record.format_bytes);
-	to = copy(to, arguments, record.argument_bytes, record.argument_bytes);
-	copy_strings(to, format, arguments);
-	return (uint32_t)count;
+	for (;;) {
+		go_over(format, arguments, to, &pass);
+		if (to)
+			return (uint32_t)pass.count;
+		to = begin_record(&r->print, format, arguments, &pass);
+		if (!to)
+			return (uint32_t)pass.count;
+	}
 }
