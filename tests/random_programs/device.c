@@ -150,7 +150,7 @@ bool native_compile(struct native *n, const char *compiler, const char *folder,
 		return false;
 	}
 	/* -fwrapv: PTX integers wrap. Contraction and x87 would change what is computed. */
-	status = run_command((char *[]){(char *)compiler, "-std=gnu11", "-O1", "-w", "-shared", "-fPIC",
+	status = run_command((char *[]){(char *)compiler, "-std=gnu11", "-O0", "-w", "-shared", "-fPIC",
 					"-fwrapv", "-ffp-contract=off", "-frounding-math",
 					"-fno-strict-aliasing", "-I" RANDOM_PROGRAMS_INCLUDE, "-o", n->object,
 					n->source, "-lm", NULL});
