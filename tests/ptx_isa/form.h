@@ -103,8 +103,8 @@ struct device_ops;
 struct runner {
 	const struct device_ops *device; /* the one that is judged */
 	const char *options;             /* of its open function */
-	/* Where results are written: "equal" (to the interpreter's), "bound" (other bits, but as the document allows), "differs" or
-	 * "refused", suite, form, reason; NULL: nowhere. */
+	/* Where results are written: "equal" (to the interpreter's), "bound" (other bits, but as the document allows), "differs",
+	 * "refused" or "neither" (the interpreter refuses it, too), suite, form, reason; NULL: nowhere. */
 	FILE *results;
 	unsigned stride, phase; /* one form in `stride` */
 	unsigned seen;
@@ -117,7 +117,8 @@ void runner_note(const char *result, const char *suite, const char *form, const 
 
 struct tally {
 	unsigned passed, failed, refused;
-	unsigned bound; /* of those that passed, without the interpreter's bits */
+	unsigned bound;   /* of those that passed, without the interpreter's bits */
+	unsigned neither; /* of those that are refused, by the interpreter as well */
 };
 /* Runs every form whose name contains `filter`; prints a line each. */
 void suite_run(struct suite *s, const char *filter, struct tally *t);

@@ -541,15 +541,22 @@ static unsigned form_threads(const struct form *f)
 	return (total + block - 1) / block * block;
 }
 
-static void form_refused(struct form *f, const char *suite, struct tally *t, const struct diag *d)
+/* twin: NULL or a device that may refuse it as well. */
+static void form_refused(struct machine *twin, struct form *f, const char *kernel, const char *suite,
+			 struct tally *t, const struct diag *d)
 {
+	struct diag ignored = DIAG_INIT;
+	struct dev_kernel *k;
 	char reason[800];
+	bool neither = twin && twin->ops->kernel_get(twin->dev, twin->loaded, kernel, &k, &ignored) ==
+				       CUTRACE_ENOTSUP;
 
 	snprintf(reason, sizeof(reason), "%s: %s", d->where, d->what);
 	t->refused++;
+	t->neither += neither;
 	f->result = FORM_REFUSED;
-	printf("refused %s: %s\n", f->name, d->what);
-	runner_note("refused", suite, f->name, reason);
+	printf("refused %s: %s%s\n", f->name, d->what, neither ? " (the interpreter refuses it, too)" : "");
+	runner_note(neither ? "neither" : "refused", suite, f->name, reason);
 }
 
 static void form_judged(struct form *f, const char *suite, struct tally *t, bool equal, const char *why)
@@ -579,7 +586,7 @@ static void form_run(struct machine *m, struct machine *twin, struct form *f, un
 	snprintf(name, sizeof(name), "k%u", index);
 	rc = m->ops->kernel_get(m->dev, m->loaded, name, &k, &d);
 	if (rc == CUTRACE_ENOTSUP) {
-		form_refused(f, suite, t, &d);
+		form_refused(twin, f, name, suite, t, &d);
 		return;
 	}
 	if (rc)

@@ -101,6 +101,7 @@ static void part_test(void **state)
 	total.passed += t.passed;
 	total.failed += t.failed;
 	total.refused += t.refused;
+	total.neither += t.neither;
 	note_coverage(&s);
 	suite_free(&s);
 	assert_int_equal(t.failed, 0);
@@ -189,8 +190,11 @@ int main(int argc, char **argv)
 	if (unknown)
 		printf("%u opcodes of programs are not in the table of the ISA (isa_table.c)\n", unknown);
 	printf("%u forms passed, %u failed, %u refused", total.passed, total.failed, total.refused);
+	if (total.neither)
+		printf(" (%u of these by the interpreter, too)", total.neither);
 	if (total.bound)
-		printf("; %u of them within the document's bounds, with other bits than the interpreter",
+		printf("; %u that passed are within the document's bounds, with other bits than the "
+		       "interpreter",
 		       total.bound);
 	putchar('\n');
 	if (runner.results)
