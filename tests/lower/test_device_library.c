@@ -80,7 +80,10 @@ static uint64_t operand(struct format f, uint64_t other)
 	uint64_t sign = v >> 63 << (f.exponent + f.mantissa), low = next() & mantissa;
 
 	switch (v % 8) {
-	case 0: return sign | (v >> 8 & 1 ? top << f.mantissa : 0) | (v >> 9 & 1);
+	case 0: /* zero, infinity, the largest number; their neighbours */
+		if (v >> 8 & 2)
+			return sign | ((top << f.mantissa) - 1 - (v >> 10 & 1));
+		return sign | (v >> 8 & 1 ? top << f.mantissa : 0) | (v >> 10 & 1);
 	case 1: return sign | (v >> 8 & 1 ? 1ull << f.mantissa : 0) | (v >> 9 & 3);
 	case 2: return sign | low >> v % f.mantissa;
 	case 3: return sign | (top - 1 - (v >> 8 & 1)) << f.mantissa | low;

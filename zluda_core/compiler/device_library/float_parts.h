@@ -67,12 +67,23 @@ static inline bool is_finite(double v)
 	return __builtin_fabs(v) < __builtin_inf();
 }
 
-/* The error of a sum to nearest is a number of the same format (Knuth, TAOCP 2, 4.2.2, theorem B). */
+/* The error of a sum to nearest is a number of the same format (Dekker, "A Floating-Point Technique for Extending the Available
+ * Precision", 1971). Nothing overflows but the sum itself; in Knuth's steps, which compare nothing, a difference does when an
+ * operand is the largest number (Boldo, Graillat, Muller, "On the Robustness of the 2Sum and Fast2Sum Algorithms", 2017). */
 static inline double sum_error(double a, double b, double sum)
 {
-	double t = sum - a;
+	bool swap = __builtin_fabs(a) < __builtin_fabs(b);
+	double larger = swap ? b : a, smaller = swap ? a : b;
 
-	return (a - (sum - t)) + (b - t);
+	return smaller - (sum - larger);
+}
+
+static inline float sum_error_f32(float a, float b, float sum)
+{
+	bool swap = __builtin_fabsf(a) < __builtin_fabsf(b);
+	float larger = swap ? b : a, smaller = swap ? a : b;
+
+	return smaller - (sum - larger);
 }
 
 /* Rounded to odd: what the sum loses is still seen when it is rounded again, to a format with two bits less. */

@@ -43,7 +43,7 @@ static float zero_sum(float a, float b, float sum, uint32_t mode)
 /* A sum's error is a number of the same format, and none only when the sum overflows. */
 float ct_add_f32(float a, float b, uint32_t mode)
 {
-	float sum = a + b, t = sum - a, error = (a - (sum - t)) + (b - t);
+	float sum = a + b, error = sum_error_f32(a, b, sum);
 	bool overflow = is_finite((double)a) && is_finite((double)b) && !is_finite((double)sum);
 	bool farther = sum > 0 ? error > 0 : error<0, nearer = sum> 0 ? error < 0 : error > 0;
 
