@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/compile.h"
+#include "zluda_core/compiler/compile_options.h"
 
 enum { EXIT_ALL = 0, EXIT_SOME_REFUSED = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 125, MAX_TARGETS = 64 };
 
@@ -32,7 +33,8 @@ static void print_help(FILE *out)
 	      "  --kernel NAME  only this kernel\n"
 	      "  --cc M.N       of several PTX texts the one for this compute capability (9.0)\n"
 	      "  --options O    as a device with these options does: opt=0 to opt=3 (3); contract=all, products and\n"
-	      "                 sums are fused where PTX allows it\n"
+	      "                 sums are fused where PTX allows it; opt-bisect=N, only the first N of LLVM's passes that\n"
+	      "                 may be left out, with -o the list of them, too (.passes)\n"
 	      "  --fresh        compiles what the cache has, too\n"
 	      "  -j N           so many at a time (one a processor)\n"
 	      "  --json         one JSON object a line instead of the table\n\n"
@@ -94,6 +96,17 @@ static bool wrong_value(const char *option, const char *expected)
 	return false;
 }
 
+static bool are_options(const char *text)
+{
+	struct diag d = DIAG_INIT;
+
+	if (!compile_options_check(text, &d))
+		return true;
+	fprintf(stderr, "cutrace compile: --options: ");
+	diag_print(&d, stderr);
+	return false;
+}
+
 /* False: wrong usage, which is said. */
 static bool read_option(struct options *o, int c)
 {
@@ -105,7 +118,7 @@ static bool read_option(struct options *o, int c)
 	case OPT_CC:
 		return read_capability(optarg, &o->cc) ||
 		       wrong_value("--cc", "a compute capability, such as 9.0");
-	case OPT_OPTIONS: o->options = optarg; return true;
+	case OPT_OPTIONS: o->options = optarg; return are_options(optarg);
 	case OPT_FRESH: o->fresh = true; return true;
 	case OPT_JSON: o->json = true; return true;
 	}

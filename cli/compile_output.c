@@ -117,6 +117,8 @@ static int write_files(const struct compile_output *o, const struct compile_task
 		rc = write_file(o, t, "ll", a->ir, strlen(a->ir), d);
 	if (!rc && a->optimized)
 		rc = write_file(o, t, "opt.ll", a->optimized, strlen(a->optimized), d);
+	if (!rc && a->passes)
+		rc = write_file(o, t, "passes", a->passes, strlen(a->passes), d);
 	if (rc || !a->assembly)
 		return rc;
 	char *text = annotate(a->assembly, o->run->code.modules[t->module].text, &bytes);

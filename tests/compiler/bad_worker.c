@@ -45,7 +45,7 @@ static void answer(int rc, const void *object, size_t bytes)
 	wire_put_string(&m, "");
 	wire_put_u32(&m, 1);
 	wire_put_bytes(&m, object, bytes);
-	for (unsigned k = 0; k < 3; k++)
+	for (unsigned k = 0; k < 4; k++)
 		wire_put_bytes(&m, NULL, 0);
 	wire_send(WIRE_FD, &m, 0);
 }

@@ -120,6 +120,23 @@ has '"entries":0' out 'cache after clear'
 CUTRACE_CACHE=off status 125 "$cutrace" cache
 CUTRACE_CACHE=off status 0 "$cutrace" compile "$ptx/saxpy.ptx"
 
+# ---- a part of LLVM's passes: all of them are the code without the option, fewer another; single kernels -----------------
+status 0 "$cutrace" compile "$ptx/saxpy.ptx" --fresh -o "$dir/whole"
+status 0 "$cutrace" compile "$ptx/saxpy.ptx" --options opt-bisect=100000 -o "$dir/all_passes"
+cmp "$dir/whole/saxpy.gfx1100.s" "$dir/all_passes/saxpy.gfx1100.s" || fail "opt-bisect without a limit makes other code"
+status 0 "$cutrace" compile "$ptx/saxpy.ptx" --options opt-bisect=7 -o "$dir/part"
+cmp "$dir/whole/saxpy.gfx1100.s" "$dir/part/saxpy.gfx1100.s" >/dev/null && fail "opt-bisect=7 makes the same code"
+[ "$(grep -c '^BISECT: running pass' "$dir/part/saxpy.gfx1100.passes")" -eq 7 ] || fail "not seven passes were run"
+grep -q '^BISECT: NOT running pass (8) ' "$dir/part/saxpy.gfx1100.passes" || fail "the eighth pass is not listed"
+CUTRACE_COMPILE_OPTIONS='other:opt=0;sax*:opt-bisect=7' status 0 "$cutrace" compile "$ptx/saxpy.ptx" -o "$dir/one"
+cmp "$dir/one/saxpy.gfx1100.s" "$dir/part/saxpy.gfx1100.s" || fail "CUTRACE_COMPILE_OPTIONS is not followed"
+CUTRACE_COMPILE_OPTIONS='saxpy:opt=0' status 0 "$cutrace" compile "$ptx/saxpy.ptx" --json
+has '"cached":false' out 'a kernel with options of its own'
+CUTRACE_COMPILE_OPTIONS='saxpy' status 125 "$cutrace" compile "$ptx/saxpy.ptx"
+has 'GLOB:OPTIONS' err 'CUTRACE_COMPILE_OPTIONS without options'
+CUTRACE_COMPILE_OPTIONS='saxpy:compiler=/nonexistent' status 125 "$cutrace" compile "$ptx/saxpy.ptx" --fresh
+has '/nonexistent' err 'another compiler that is not there'
+
 # ---- what can't be done ------------------------------------------------------------------------------------------
 status 2 "$cutrace" compile
 status 2 "$cutrace" compile "$ptx/saxpy.ptx" --arch gfx9999
@@ -129,7 +146,7 @@ status 125 "$cutrace" compile "$dir/nothing.ptx"
 has 'nothing.ptx' err 'a missing file'
 status 125 "$cutrace" compile "$ptx/saxpy.ptx" --kernel nobody
 has 'nobody' err '--kernel nobody'
-status 125 "$cutrace" compile "$ptx/saxpy.ptx" --options no=such
+status 2 "$cutrace" compile "$ptx/saxpy.ptx" --options no=such
 has 'contract=all' err '--options no=such'
 status 125 "$cutrace" compile "$cutrace"
 has 'no device code' err 'a program without device code'

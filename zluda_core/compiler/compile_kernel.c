@@ -4,40 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zluda_core/compiler/compile_options.h"
 #include "zluda_core/compiler/contract.h"
 #include "zluda_core/compiler/service.h"
-
-/* Others would be ignored in silence. contract is lower_options_read's. */
-static bool is_option(const char *text, size_t n)
-{
-	static const char *const options[] = {"contract=all", "contract=none", "opt=0",
-					      "opt=1",        "opt=2",         "opt=3"};
-
-	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
-		if (strlen(options[k]) == n && !memcmp(text, options[k], n))
-			return true;
-	return !n;
-}
-
-static int check_options(const char *options, struct diag *d)
-{
-	for (size_t n; options[0]; options += n + (options[n] == ',')) {
-		n = strcspn(options, ",");
-		if (is_option(options, n))
-			continue;
-		diag_set(d, CUTRACE_EINVAL, "compiler", "there is no option '%.*s'", (int)n, options);
-		diag_hint(d, "there are opt=0 to opt=3, contract=all and contract=none");
-		return CUTRACE_EINVAL;
-	}
-	return 0;
-}
-
-static unsigned level_of(const char *options)
-{
-	const char *opt = strstr(options, "opt=");
-
-	return opt ? (unsigned)(opt[4] - '0') : 3;
-}
 
 static int find(const struct compile_job *job, struct ptx_func **f, const struct lower_target **target,
 		struct diag *d)
@@ -50,7 +19,7 @@ static int find(const struct compile_job *job, struct ptx_func **f, const struct
 		return diag_set(d, CUTRACE_ENOTSUP, name, "there is no target %s", job->target);
 	if (!*f || !(*f)->is_entry)
 		return diag_set(d, CUTRACE_ENOENT, name, "there is no kernel %s", job->kernel);
-	return check_options(job->options, d);
+	return compile_options_check(job->options, d);
 }
 
 static void describe(const struct compile_job *job, const struct ptx_func *f, const struct compile_result *r,
@@ -140,8 +109,8 @@ int compile_kernel(const struct compile_job *job, struct compile_result *out, st
 	if (!rc)
 		rc = lower_kernel_as(job->module, f, target, &options, &out->lowered, d);
 	if (!rc)
-		rc = compiler_run_at(&out->lowered, job->kernel, target, level_of(job->options), wanted,
-				     &out->compiled, d);
+		rc = compiler_run_at(&out->lowered, job->kernel, target, compile_options_level(job->options),
+				     wanted, &out->compiled, d);
 	if (!rc)
 		rc = compiler_link_object(out->compiled.object, out->compiled.object_bytes, &out->code_object,
 					  &out->bytes, d);

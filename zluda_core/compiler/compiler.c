@@ -15,6 +15,7 @@
 #include "zluda_core/compiler/emit_apart.h"
 #include "zluda_core/compiler/float_division.h"
 #include "zluda_core/compiler/library.h"
+#include "zluda_core/compiler/pass_bisect.h"
 #include "zluda_core/compiler/unsigned_division.h"
 
 enum { MAX_MACHINES = 16 };
@@ -237,6 +238,8 @@ static int compile(struct job *j, const struct lowered *l, unsigned wanted, stru
 		j->apart |= APART_HUGE_BLOCK;
 	if (!rc)
 		rc = emit(j, LLVMObjectFile, !wanted, &out->object, &out->object_bytes);
+	if (!rc)
+		out->passes = pass_bisect_log();
 	out->stats.seconds = now() - start;
 	if (!rc && wanted & COMPILE_OPTIMIZED)
 		rc = keep_optimized(j, out);
@@ -263,13 +266,16 @@ static bool spills_both(struct job *j, const struct compile_stats *s)
 	if (!s->spilled_sgprs || !s->spilled_vgprs || j->apart & APART_SPILLS)
 		return false;
 	j->apart |= APART_SPILLS;
-	return true;
+	/* Passes are counted on: it has to begin in a new process. */
+	if (pass_bisect_on())
+		pass_bisect_again(j->apart);
+	return !pass_bisect_on();
 }
 
 int compiler_run_at(const struct lowered *l, const char *name, const struct lower_target *target,
 		    unsigned level, unsigned wanted, struct compiled *out, struct diag *d)
 {
-	struct job j = {.name = name, .d = d, .level = level, .target = target};
+	struct job j = {.name = name, .d = d, .level = level, .target = target, .apart = pass_bisect_apart()};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -303,5 +309,6 @@ void compiled_free(struct compiled *c)
 	free(c->object);
 	free(c->optimized);
 	free(c->assembly);
+	free(c->passes);
 	memset(c, 0, sizeof(*c));
 }

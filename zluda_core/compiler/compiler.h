@@ -20,6 +20,7 @@ struct compile_stats {
 
 struct compiled {
 	char *object, *optimized, *assembly; /* relocatable ELF; IR after -O3; text */
+	char *passes;                         /* with opt-bisect: pass_bisect_log() of what made the object */
 	size_t object_bytes, optimized_bytes, assembly_bytes;
 	struct compile_stats stats;
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "zluda_core/compiler/cache.h"
+#include "zluda_core/compiler/compile_options.h"
 #include "zluda_core/compiler/locate.h"
 #include "zluda_core/compiler/pool.h"
 #include "zluda_core/compiler/spawn.h"
@@ -23,7 +24,9 @@ struct service {
 	unsigned timeout_ms;
 	pthread_mutex_t lock; /* of what follows */
 	bool located;
-	struct diag missing; /* why compiler is "" */
+	struct diag missing;    /* why compiler is "" */
+	struct service *others; /* with other compilers, by `next_other` */
+	struct service *next_other;
 	char compiler[PATH_MAX], build[160];
 };
 
@@ -103,6 +106,12 @@ void service_close(struct service *s)
 			break;
 		}
 	pthread_mutex_unlock(&services_lock);
+	while (s->others) {
+		struct service *o = s->others;
+
+		s->others = o->next_other;
+		service_close(o);
+	}
 	workers_close(&s->pool);
 	pthread_mutex_destroy(&s->lock);
 	cache_close(s->cache);
@@ -321,6 +330,7 @@ static int take_answer(struct wire_message *m, struct service_answer *out, struc
 	out->ir = take_text(m);
 	out->optimized = take_text(m);
 	out->assembly = take_text(m);
+	out->passes = take_text(m);
 	if (m->failed)
 		return diag_set(d, CUTRACE_EIO, "", "the compile worker's answer is damaged");
 	if (rc)
@@ -366,20 +376,37 @@ static int from_worker(struct service *s, const struct service_request *r, struc
 	return rc;
 }
 
-int service_compile(struct service *s, const struct service_request *r, struct service_answer *out,
-		    struct diag *d)
+/* The service of another compiler, for single kernels; it lives as long as this one. */
+static int other_service(struct service *s, const char *compiler, struct service **out, struct diag *d)
 {
-	struct service_request request = *r;
-	struct diag own = DIAG_INIT;
+	const struct service_config config = {.compiler = compiler,
+					      .cache =
+						      cache_folder(s->cache) ? cache_folder(s->cache) : "off",
+					      .workers = s->pool.limit,
+					      .timeout_ms = s->timeout_ms};
+	struct service *o;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (o = s->others; o && strcmp(o->compiler, compiler) != 0; o = o->next_other)
+		;
+	if (!o && !(rc = service_open(&o, &config, d))) {
+		o->next_other = s->others;
+		s->others = o;
+	}
+	pthread_mutex_unlock(&s->lock);
+	*out = o;
+	return rc;
+}
+
+static int compile_here(struct service *s, const struct service_request *r, struct service_answer *out,
+			struct diag *d)
+{
 	int rc = locate(s, d);
 
-	memset(out, 0, sizeof(*out));
-	if (rc)
+	if (rc || from_cache(s, r, out))
 		return rc;
-	request.options = r->options ? r->options : "";
-	if (from_cache(s, &request, out))
-		return 0;
-	rc = from_worker(s, &request, out, d ? d : &own);
+	rc = from_worker(s, r, out, d);
 	if (rc) {
 		free(out->code_object);
 		out->code_object = NULL;
@@ -388,12 +415,31 @@ int service_compile(struct service *s, const struct service_request *r, struct s
 	return rc;
 }
 
+int service_compile(struct service *s, const struct service_request *r, struct service_answer *out,
+		    struct diag *d)
+{
+	char options[COMPILE_OPTIONS_ROOM], compiler[COMPILE_OPTIONS_ROOM];
+	struct service_request request = *r;
+	struct diag own = DIAG_INIT;
+	struct service *by = s;
+	int rc;
+
+	d = d ? d : &own;
+	memset(out, 0, sizeof(*out));
+	rc = compile_options_of_kernel(r->kernel, r->options ? r->options : "", options, compiler, d);
+	request.options = options;
+	if (!rc && compiler[0])
+		rc = other_service(s, compiler, &by, d);
+	return rc ? rc : compile_here(by, &request, out, d);
+}
+
 void service_answer_free(struct service_answer *a)
 {
 	free(a->code_object);
 	free(a->ir);
 	free(a->optimized);
 	free(a->assembly);
+	free(a->passes);
 	memset(a, 0, sizeof(*a));
 }
 

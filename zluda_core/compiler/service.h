@@ -58,7 +58,7 @@ enum service_want {                        /* what else is wanted; then the cach
 struct service_request {
 	const struct service_module *module;
 	const char *kernel, *target; /* "gfx1100" */
-	const char *options; /* "", or "key=value,...", part of the cache's key: "opt=2,contract=all" */
+	const char *options; /* "", or compile_options.h; part of the cache's key: "opt=2,contract=all" */
 	unsigned want;       /* enum service_want */
 };
 
@@ -66,6 +66,7 @@ struct service_answer {
 	void *code_object;
 	size_t bytes;
 	char *ir, *optimized, *assembly; /* as wanted, else NULL */
+	char *passes; /* with opt-bisect, where the cache was not asked: LLVM's list (pass_bisect.h) */
 	bool cached;                     /* from the disk */
 	double seconds;                  /* of a processor that the worker took */
 	/* When the code is CUTRACE_ENOTSUP because the kernel was refused: where and why, as in struct lowered. */

@@ -24,7 +24,7 @@ enum wire_kind {
 	WIRE_TEXT,        /* the module's text */
 	WIRE_ACCEPTED,
 	WIRE_NEED_TEXT,
-	WIRE_COMPILED, /* diag, line, op, reason, microseconds, code object, ir, optimized, assembly */
+	WIRE_COMPILED, /* diag, line, op, reason, microseconds, code object, ir, optimized, assembly, passes */
 	WIRE_LINES,    /* diag, lines: {size of the instruction: 1 byte, text, NUL} */
 	WIRE_FATAL,    /* why the worker ends */
 };

@@ -24,7 +24,9 @@
 
 #include "zluda_core/compiler/cache.h"
 #include "zluda_core/compiler/compile_kernel.h"
+#include "zluda_core/compiler/compile_options.h"
 #include "zluda_core/compiler/disassemble.h"
+#include "zluda_core/compiler/pass_bisect.h"
 #include "zluda_core/compiler/service.h"
 #include "zluda_core/compiler/wire.h"
 
@@ -225,6 +227,7 @@ static void put_result(struct wire_message *m, int rc, const struct diag *d, con
 	wire_put_bytes(m, r->lowered.text, want & SERVICE_IR && r->lowered.text ? r->lowered.bytes : 0);
 	wire_put_bytes(m, r->compiled.optimized, r->compiled.optimized ? r->compiled.optimized_bytes : 0);
 	wire_put_bytes(m, r->compiled.assembly, r->compiled.assembly ? r->compiled.assembly_bytes : 0);
+	wire_put_bytes(m, r->compiled.passes, r->compiled.passes ? strlen(r->compiled.passes) : 0);
 }
 
 static double seconds_of(const struct timeval *t)
@@ -244,13 +247,80 @@ static double seconds_used(void)
 	       seconds_of(&children.ru_stime);
 }
 
-static void serve_compile(struct wire_message *request, struct wire_message *answer)
+static void compile_into(const struct compile_job *job, struct wire_message *answer)
 {
 	struct compile_result r = {0};
 	struct diag d = DIAG_INIT;
+	double start = seconds_used();
+	int rc = compile_kernel(job, &r, &d);
+
+	put_result(answer, rc, &d, &r, job->want, seconds_used() - start);
+	compile_result_free(&r);
+}
+
+/* In the child, whose socket is `fd`: what LLVM can't cope with is said there, too. */
+static _Noreturn void bisect_child(const struct compile_job *job, unsigned limit, unsigned apart, int fd)
+{
+	struct wire_message answer;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(fd, WIRE_FD);
+	pass_bisect_begin(limit, apart);
+	compile_into(job, &answer);
+	if (pass_bisect_wants()) {
+		wire_free(&answer);
+		wire_begin(&answer, WIRE_NEED_TEXT);
+		wire_put_u32(&answer, pass_bisect_wants());
+	}
+	_exit(wire_send(WIRE_FD, &answer, 0) ? EXIT_FATAL : 0);
+}
+
+/* One try; false: the child ended without a word. */
+static bool bisect_once(const struct compile_job *job, unsigned limit, unsigned apart,
+			struct wire_message *answer)
+{
+	int pair[2], rc;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return false;
+	pid = fork();
+	if (!pid)
+		bisect_child(job, limit, apart, pair[1]);
+	close(pair[1]);
+	rc = pid < 0 ? CUTRACE_EIO : wire_receive(pair[0], answer, 0);
+	close(pair[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return rc == 0;
+}
+
+/* With a part of LLVM's passes (pass_bisect.h). */
+static void compile_bisected(const struct compile_job *job, unsigned limit, struct wire_message *answer)
+{
+	const struct compile_result none = {0};
+	struct diag d = DIAG_INIT;
+	bool said = bisect_once(job, limit, 0, answer);
+
+	if (said && answer->kind == WIRE_NEED_TEXT) {
+		unsigned apart = wire_get_u32(answer);
+
+		wire_free(answer);
+		said = bisect_once(job, limit, apart, answer);
+	}
+	if (said && answer->kind != WIRE_NEED_TEXT)
+		return;
+	diag_set(&d, CUTRACE_ENOTSUP, job->kernel, "LLVM ended with a part of its passes");
+	put_result(answer, d.code, &d, &none, 0, 0);
+}
+
+static void serve_compile(struct wire_message *request, struct wire_message *answer)
+{
+	const struct compile_result none = {0};
+	struct diag d = DIAG_INIT;
 	struct compile_job job = {.text_hash = get_hash(request)};
 	const char *name = wire_get_string(request);
-	double start;
+	unsigned limit;
 	int rc;
 
 	job.build = wire_get_string(request);
@@ -261,11 +331,12 @@ static void serve_compile(struct wire_message *request, struct wire_message *ans
 	if (request->failed)
 		_exit(EXIT_FATAL);
 	rc = get_module(job.text_hash, name, &job.module, &d);
-	start = seconds_used();
-	if (!rc)
-		rc = compile_kernel(&job, &r, &d);
-	put_result(answer, rc, &d, &r, job.want, seconds_used() - start);
-	compile_result_free(&r);
+	if (rc)
+		put_result(answer, rc, &d, &none, job.want, 0);
+	else if (compile_options_bisect(job.options, &limit))
+		compile_bisected(&job, limit, answer);
+	else
+		compile_into(&job, answer);
 }
 
 static void serve_decode(struct wire_message *request, struct wire_message *answer)

@@ -6,6 +6,7 @@
  *   print_bytes=N, heap_bytes=N   CUDA's limits of printf's buffer and of malloc's heap
  *   opt=0..3                      how hard code is optimised (at open only; default 3)
  *   contract=all, contract=none   products and sums may be fused where PTX allows it (at open only; default none)
+ *   opt-bisect=N                  only the first N passes of LLVM that may be left out (at open only)
  *   ahead=1                       all kernels of a module are compiled in the background when it is loaded (at open only)
  */
 #include "zluda_core/device_amd/device_amd.h"
@@ -13,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "zluda_core/compiler/compile_options.h"
 
 /* ---- options and controls -------------------------------------------------------------- */
 
@@ -54,20 +57,13 @@ int amd_device_control(struct device *device, const char *key, const char *value
 	return rc == CUTRACE_ENOTSUP ? no_control(dev, key, d) : rc;
 }
 
-static bool is_compile_option(const char *p)
-{
-	return !strncmp(p, "opt=", 4) || !strncmp(p, "contract=", 9);
-}
-
 /* What the compile service is given with every request. */
 static int add_compile_option(struct amd_device *dev, const char *p, struct diag *d)
 {
 	size_t n = strlen(dev->compile_options);
 
-	if (!strncmp(p, "opt=", 4) && (p[4] < '0' || p[4] > '3' || p[5]))
-		return diag_set(d, CUTRACE_EINVAL, "", "%s: expected opt=0 to opt=3", p);
-	if (!strncmp(p, "contract=", 9) && strcmp(p + 9, "all") && strcmp(p + 9, "none"))
-		return diag_set(d, CUTRACE_EINVAL, "", "%s: expected contract=all or contract=none", p);
+	if (compile_options_check(p, d))
+		return d->code;
 	if (n + strlen(p) + 2 > sizeof(dev->compile_options))
 		return diag_set(d, CUTRACE_EINVAL, "", "%s: it was said too often", p);
 	snprintf(dev->compile_options + n, sizeof(dev->compile_options) - n, "%s%s", n ? "," : "", p);
@@ -89,7 +85,7 @@ static int take_options(struct amd_device *dev, char *options, char *rest, struc
 	int rc = 0;
 
 	for (char *p = strtok_r(options, ",", &save); p && !rc; p = strtok_r(NULL, ",", &save)) {
-		if (is_compile_option(p)) {
+		if (compile_option_is_known(p)) {
 			rc = add_compile_option(dev, p, d);
 		} else if (!strncmp(p, "ahead=", 6)) {
 			rc = set_ahead(dev, p + 6, d);
