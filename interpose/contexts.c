@@ -10,7 +10,7 @@
 static void gone(CUcontext context)
 {
 	if (context && rec_checking)
-		rec_check_context_ended(context);
+		rec_allocations_end(context);
 }
 
 static void ending(CUcontext context)

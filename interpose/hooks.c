@@ -26,5 +26,5 @@ void rec_hooks_install(void)
 
 void rec_check_hooks_install(void)
 {
-	install(rec_check_hooks, rec_ncheck_hooks);
+	install(rec_allocation_hooks, rec_nallocation_hooks);
 }

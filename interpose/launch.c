@@ -13,6 +13,7 @@ struct launch {
 	const void *block; /* packed by the program, or */
 	void **params;     /* one by one */
 	uint32_t bytes;
+	uint32_t grid[3], threads[3]; /* of a block */
 	CUstream stream;
 	bool per_thread;
 };
@@ -113,15 +114,20 @@ static inline void take_params(struct launch *l, void **params, void **extra)
 static void check(const struct launch *l)
 {
 	uint8_t packed[REC_PARAM_BYTES_MAX + 8];
+	struct rec_checked c = {.seq = l->seq,
+				.function = l->function,
+				.layout = l->layout,
+				.bytes = l->bytes,
+				.stream = l->stream,
+				.per_thread = l->per_thread};
 	int saved = errno;
 
 	if (l->params)
 		pack(packed, l->layout, l->params);
-	rec_check_launch(l->seq, l->layout,
-			 !l->bytes  ? NULL
-			 : l->block ? l->block
-				    : packed,
-			 l->bytes, l->stream, l->per_thread);
+	c.params = !l->bytes ? NULL : l->block ? l->block : packed;
+	memcpy(c.grid, l->grid, sizeof(c.grid));
+	memcpy(c.block, l->threads, sizeof(c.block));
+	rec_check_launch(&c);
 	errno = saved;
 }
 
@@ -144,6 +150,15 @@ static inline CUresult finish(const struct launch *l, CUresult r)
 	return r;
 }
 
+static inline void take_shape(struct launch *l, const CUlaunchConfig *c)
+{
+	const uint32_t grid[] = {c->gridDimX, c->gridDimY, c->gridDimZ};
+	const uint32_t threads[] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+
+	memcpy(l->grid, grid, sizeof(grid));
+	memcpy(l->threads, threads, sizeof(threads));
+}
+
 #define LAUNCH(fn, ptsz)                                                                                     \
 	static CUresult hook_##fn(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,          \
 				  unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, \
@@ -151,6 +166,8 @@ static inline CUresult finish(const struct launch *l, CUresult r)
 	{                                                                                                    \
 		struct launch l = {.seq = rec_current(),                                                     \
 				   .function = (uintptr_t)f,                                                 \
+				   .grid = {gx, gy, gz},                                                     \
+				   .threads = {bx, by, bz},                                                  \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
 		take_params(&l, params, extra);                                                              \
@@ -162,6 +179,8 @@ static inline CUresult finish(const struct launch *l, CUresult r)
 	{                                                                                                    \
 		struct launch l = {.seq = rec_current(),                                                     \
 				   .function = (uintptr_t)f,                                                 \
+				   .grid = {gx, gy, gz},                                                     \
+				   .threads = {bx, by, bz},                                                  \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
 		take_params(&l, params, NULL);                                                               \
@@ -174,6 +193,9 @@ static inline CUresult finish(const struct launch *l, CUresult r)
 				   .function = (uintptr_t)f,                                               \
 				   .stream = config ? config->hStream : NULL,                              \
 				   .per_thread = ptsz};                                                    \
+                                                                                                           \
+		if (config)                                                                                \
+			take_shape(&l, config);                                                            \
 		take_params(&l, params, extra);                                                            \
 		return finish(&l, REAL(fn)(config, f, params, extra));                                     \
 	}

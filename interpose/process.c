@@ -383,6 +383,19 @@ bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer)
 	return ok;
 }
 
+bool rec_ask_written(struct ring_ask_written *ask, struct ring_written *answer)
+{
+	bool ok;
+
+	ask->m.kind = RING_MSG_ASK_WRITTEN;
+	ask->m.bytes = (uint32_t)(offsetof(struct ring_ask_written, params) + ask->param_bytes);
+	lock_socket();
+	ok = socket_ready() && transmit(ask, ask->m.bytes, -1) && receive(answer, sizeof(*answer), NULL) &&
+	     answer->m.kind == RING_MSG_WRITTEN;
+	unlock_socket();
+	return ok && answer->n <= sizeof(answer->p) / sizeof(answer->p[0]);
+}
+
 uint64_t rec_unique(void)
 {
 	return 1 + atomic_fetch_add_explicit(&process->unique, 1, memory_order_relaxed);

@@ -12,7 +12,8 @@
  *   copies.c, staging.c   host/device copies
  *   images.c              code images
  *   launch.c, layouts.c   kernel parameters
- *   check.c               hashes after launches
+ *   check.c, ranges.c      what launches wrote
+ *   allocations.c         the program's device memory
  *   streams.c, contexts.c, devices.c    what no call says about them
  *   procs.c, thunk.c, thunk_entry.S, export_tables.c    functions that no description knows
  */
@@ -45,6 +46,8 @@ bool rec_announce_ring(int memfd);
 void rec_say(const char *text);
 /* Asks for a kernel's parameters. False when there is no answer. Everything this thread did is published. */
 bool rec_ask_params(uint64_t function, uint64_t seq, struct ring_params *answer);
+/* Asks which bytes a launch may write. */
+bool rec_ask_written(struct ring_ask_written *ask, struct ring_written *answer);
 /* A counter that is unique in this process: payload ids. */
 uint64_t rec_unique(void);
 extern bool rec_checking; /* --check */
@@ -59,7 +62,7 @@ enum rec_lock {
 	REC_LOCK_RINGS,
 	REC_LOCK_LAYOUTS,
 	REC_LOCK_STAGES,
-	REC_LOCK_CHECK,
+	REC_LOCK_ALLOCATIONS,
 	REC_LOCK_TABLES,
 	REC_LOCK_THUNKS,
 	REC_LOCKS
@@ -175,11 +178,11 @@ struct rec_hook {
 };
 /* Puts the hooks into rec_real[] in place of the functions that the driver has. */
 void rec_hooks_install(void);
-void rec_check_hooks_install(void); /* --check only */
-extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_check_hooks[],
+void rec_check_hooks_install(void); /* where launches are looked at */
+extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_allocation_hooks[],
 	rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[];
-extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_ncheck_hooks, rec_nproc_hooks,
-	rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
+extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_nallocation_hooks,
+	rec_nproc_hooks, rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
 {
@@ -202,12 +205,11 @@ void rec_stages_drop(CUcontext context);
 
 /* After a call that made something in the current context; hands the result through. */
 CUresult rec_context_record(uint64_t seq, CUresult r);
-/* Hooks that check.c adds to. */
+/* Hooks that allocations.c adds to. */
 CUresult rec_hook_cuMemAlloc_v2(CUdeviceptr *p, size_t n);
 CUresult rec_hook_cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
 				     unsigned element);
 CUresult rec_hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags);
-void rec_check_context_ended(CUcontext context); /* check.c */
 
 /* ---- layouts.c --------------------------------------------------------------- */
 
@@ -229,11 +231,44 @@ struct rec_layout {
 const struct rec_layout *rec_layout(uint64_t function, uint64_t seq);
 void rec_layouts_flush(void);
 
-/* ---- check.c ------------------------------------------------------------------ */
+/* ---- allocations.c -------------------------------------------------------------- */
+
+struct rec_allocation {
+	uint64_t base, bytes;
+	CUcontext context; /* that it ends with, or NULL */
+};
+/* That holds the address. */
+bool rec_allocation_find(uint64_t address, struct rec_allocation *out);
+/* The i-th in order of addresses; the table may change between two calls. */
+bool rec_allocation_at(size_t i, struct rec_allocation *out);
+/* The first one that ends behind the address. */
+bool rec_allocation_from(uint64_t address, struct rec_allocation *out);
+void rec_allocations_end(CUcontext context);
+
+/* ---- ranges.c --------------------------------------------------------------------- */
+
+/* A launch that is looked at. */
+struct rec_checked {
+	uint64_t seq, function;
+	const struct rec_layout *layout;
+	const uint8_t *params; /* NULL: not known */
+	uint32_t bytes;
+	uint32_t grid[3], block[3]; /* grid[0] = 0: not known */
+	CUstream stream;
+	bool per_thread;
+};
+struct rec_range {
+	uint64_t base, bytes;
+};
+#define REC_MAX_RANGES 512
+/* What it may write, in order, without overlaps. False: there are more than that many, or nothing is known: any
+ * allocation. */
+bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n);
+
+/* ---- check.c ------------------------------------------------------------------------ */
 
 /* After a successful launch: waits for it and hashes what it may have written. */
-void rec_check_launch(uint64_t seq, const struct rec_layout *l, const void *params, uint32_t bytes,
-		      CUstream stream, bool per_thread);
+void rec_check_launch(const struct rec_checked *c);
 
 /* ---- thunk.c -------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RING_VERSION 6u
+#define RING_VERSION 7u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* How calls get their numbers. Each call's is greater than that of every call that had ended before it began.
@@ -235,6 +235,8 @@ enum ring_message_kind {
 	RING_MSG_BYE, /* orderly end: all rings are final; answered with BYE when drained */
 	RING_MSG_TAKEN,
 	RING_MSG_REFUSED, /* the thread is to have no ring */
+	RING_MSG_ASK_WRITTEN, /* struct ring_ask_written; answer: RING_MSG_WRITTEN */
+	RING_MSG_WRITTEN,
 	RING_MSG_SAY, /* struct ring_say: a diagnostic of a process that has no ring to put it in; no answer
 		       */
 };
@@ -266,6 +268,26 @@ struct ring_params {
 		uint32_t offset, bytes;
 		uint8_t is_pointer, is_written, pad[6];
 	} p[256];
+};
+
+/* Which bytes a launch may write. */
+#define RING_ASK_PARAMS 4096u
+struct ring_ask_written {
+	struct ring_message m; /* bytes: of what is sent, that is without the rest of params */
+	uint64_t function, seq;
+	uint32_t grid[3], block[3];
+	uint64_t param_bytes;
+	uint8_t params[RING_ASK_PARAMS];
+};
+struct ring_written {
+	struct ring_message m;
+	uint32_t known; /* 0: it may write anywhere */
+	uint32_t n;
+	struct {
+		uint32_t offset, bytes; /* the parameter's place */
+		uint32_t is_bounded, pad; /* 0: anywhere in the allocation that it points to */
+		uint64_t first, end;
+	} p[64];
 };
 
 /* Environment of a traced process. */

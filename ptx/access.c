@@ -18,6 +18,8 @@ struct analysis {
 	uint8_t *value_type; /* float type that uses or definitions of a value suggest */
 	struct effects now;
 	struct ptx_access *access;
+	struct ptx_store *stores;
+	uint32_t nstores, inst, block; /* inst, block: that are being looked at */
 };
 
 static const struct effects *analyse(struct ptx_module *m, uint32_t index, uint32_t depth);
@@ -216,6 +218,14 @@ static void suggest_types(struct analysis *a)
 	}
 }
 
+/* One for each instruction, in their order; there is room for all. */
+static void note_store(struct analysis *a, uint64_t params)
+{
+	if (!a->nstores || a->stores[a->nstores - 1].inst != a->inst)
+		a->stores[a->nstores++] = (struct ptx_store){.inst = a->inst, .block = a->block};
+	a->stores[a->nstores - 1].params |= params;
+}
+
 static void note_access(struct analysis *a, uint64_t origin, bool reads, bool writes, bool atomic,
 			enum ptx_type t)
 {
@@ -227,6 +237,8 @@ static void note_access(struct analysis *a, uint64_t origin, bool reads, bool wr
 	a->now.pointers |= params;
 	a->now.read |= reads ? params : 0;
 	a->now.written |= writes ? params : 0;
+	if (writes && params)
+		note_store(a, params);
 	a->now.atomic |= atomic ? params : 0;
 	if (writes && (origin & ORIGIN_UNKNOWN || !(params | (origin & ORIGIN_KNOWN_BASE))))
 		a->now.writes_unknown = true;
@@ -318,8 +330,12 @@ static void note_call(struct analysis *a, const struct ptx_inst *i)
 
 static void note_all(struct analysis *a)
 {
+	a->nstores = a->block = 0;
 	for (uint32_t n = 0; n < a->f->ninsts; n++) {
 		const struct ptx_inst *i = &a->f->insts[n];
+		while (n >= a->f->blocks[a->block].first + a->f->blocks[a->block].ninsts)
+			a->block++;
+		a->inst = n;
 		const struct memory_effect *e = memory_effect_of(i);
 		if (e)
 			note_memory(a, i, e);
@@ -338,6 +354,7 @@ static void note_all(struct analysis *a)
 static void assume_worst(struct analysis *a)
 {
 	a->now = *unknown_function();
+	a->nstores = 0;
 	for (uint32_t k = 0; k < a->f->nparams; k++)
 		a->access[k] = (struct ptx_access){0};
 }
@@ -380,6 +397,8 @@ static void publish(struct analysis *a)
 		x->is_atomic = x->is_pointer && a->now.atomic & bit;
 	}
 	f->access = a->access;
+	f->stores = a->stores;
+	f->nstores = a->nstores;
 	f->writes_unknown = a->now.writes_unknown;
 	f->writes_module_vars = a->now.writes_module_vars;
 	f->reads_unknown = a->now.reads_unknown;
@@ -412,6 +431,17 @@ static int solve_recursion(struct analysis *a, struct effects *known)
 	}
 }
 
+/* No more than those may be noted. */
+static uint32_t count_stores(const struct ptx_func *f)
+{
+	uint32_t most = 1;
+	for (uint32_t n = 0; n < f->ninsts; n++) {
+		const struct memory_effect *e = memory_effect_of(&f->insts[n]);
+		most += (e && e->write) || f->insts[n].op == PTX_OP_CALL;
+	}
+	return most;
+}
+
 static const struct effects *analyse(struct ptx_module *m, uint32_t index, uint32_t depth)
 {
 	struct effects *known = &module_state(m)->effects[index];
@@ -424,7 +454,8 @@ static const struct effects *analyse(struct ptx_module *m, uint32_t index, uint3
 	struct analysis a = {.m = m, .f = f, .index = index, .depth = depth};
 	a.access = arena_array(&m->arena, f->nparams ? f->nparams : 1, sizeof(*a.access));
 	a.value_type = calloc(f->nvalues, 1);
-	int rc = a.access && a.value_type ? 0 : CUTRACE_ENOMEM;
+	a.stores = arena_array(&m->arena, count_stores(f), sizeof(*a.stores));
+	int rc = a.access && a.value_type && a.stores ? 0 : CUTRACE_ENOMEM;
 	if (!rc) {
 		suggest_types(&a);
 		rc = solve_recursion(&a, known);

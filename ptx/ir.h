@@ -298,9 +298,17 @@ struct ptx_func {
 	struct ptx_shared_place { uint32_t symbol; uint64_t offset; } *shared;
 	bool uses_dynamic_shared, calls_indirect;
 	struct ptx_access *access; /* per parameter, by ptx_func_analyse; NULL before */
+	struct ptx_store *stores;  /* instructions that may store through parameters, calls included; likewise */
+	uint32_t nstores;
 	bool writes_unknown;	   /* may store through a pointer that is not a parameter's */
 	bool writes_module_vars;   /* may store to .global variables of the module (not counted in writes_unknown) */
 	bool reads_unknown, reads_module_vars; /* likewise, loads; textures and surfaces count as unknown */
+};
+
+/* An instruction that may store through parameters. */
+struct ptx_store {
+	uint32_t inst, block;
+	uint64_t params; /* bit k: parameter k; bit 55: all from there on */
 };
 
 /* What a kernel does with a parameter that is a pointer. */

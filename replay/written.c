@@ -13,7 +13,8 @@
 
 #include "replay/engine.h"
 
-#define PIECE (4u << 20)
+#define PIECE    (4u << 20)
+#define KEPT_MAX 4096
 
 /* The payloads that are contents; malloc'ed. What trace_payloads gives is gone with the next question. */
 unsigned written_of(struct engine *e, uint64_t call, struct written **out)
@@ -68,26 +69,27 @@ void written_flush(struct engine *e, struct call *c)
 		engine_taint(e, c->rec->id, "what launches before it wrote could not be put there: %s", why);
 }
 
+/* Those that are overwritten whole are not kept; of others the order stays, so that the last one to write a byte is it
+ * here, too. False: there are enough of them, or no memory. */
 static bool keep(struct engine *e, const struct written *w)
 {
-	size_t i;
+	size_t n = 0;
 
-	for (i = 0; i < e->nwritten && e->written[i].base != w->base; i++)
-		;
-	if (i == e->written_capacity) {
-		size_t more = i ? 2 * i : 16;
-		struct written *p = realloc(e->written, more * sizeof(*p));
+	for (size_t i = 0; i < e->nwritten; i++)
+		if (e->written[i].base < w->base ||
+		    e->written[i].base + e->written[i].bytes > w->base + w->bytes)
+			e->written[n++] = e->written[i];
+	e->nwritten = n;
+	if (n == e->written_capacity) {
+		size_t more = n ? 2 * n : 16;
+		struct written *p = n < KEPT_MAX ? realloc(e->written, more * sizeof(*p)) : NULL;
 
 		if (!p)
 			return false;
 		e->written = p;
 		e->written_capacity = more;
 	}
-	/* Of another size than before, at the same address: another allocation, or a part of one. Both stay. */
-	if (i < e->nwritten && e->written[i].bytes > w->bytes)
-		return false;
-	e->written[i] = *w;
-	e->nwritten += i == e->nwritten;
+	e->written[e->nwritten++] = *w;
 	return true;
 }
 

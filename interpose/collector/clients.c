@@ -357,6 +357,22 @@ static void answer_params(struct collector *c, struct source *s, const struct ri
 	send(s->fd, &p, sizeof(p), MSG_NOSIGNAL);
 }
 
+static void answer_written(struct collector *c, struct source *s, const struct ring_ask_written *a)
+{
+	struct ring_written w = {.m = {RING_MSG_WRITTEN, sizeof(w)}};
+	struct kernel *k = derive_kernel(s->process, a->function, 2 * a->seq);
+
+	if (!k) { /* its parameters were asked for without it */
+		drain_all(c);
+		drain_all(c);
+		events_run(c, 2 * a->seq + 1);
+		k = derive_kernel(s->process, a->function, 2 * a->seq);
+	}
+	if (k)
+		kernel_written(k, a, &w);
+	send(s->fd, &w, sizeof(w), MSG_NOSIGNAL);
+}
+
 static void message(struct collector *c, struct source *s, const struct ring_message *m, size_t n, int memfd)
 {
 	switch (m->kind) {
@@ -371,6 +387,12 @@ static void message(struct collector *c, struct source *s, const struct ring_mes
 	case RING_MSG_ASK_PARAMS:
 		if (n == sizeof(struct ring_ask) && s->process)
 			answer_params(c, s, (const struct ring_ask *)m);
+		break;
+	case RING_MSG_ASK_WRITTEN:
+		if (n >= offsetof(struct ring_ask_written, params) && s->process &&
+		    ((const struct ring_ask_written *)m)->param_bytes ==
+			    n - offsetof(struct ring_ask_written, params))
+			answer_written(c, s, (const struct ring_ask_written *)m);
 		break;
 	case RING_MSG_SAY:
 		if (n == sizeof(struct ring_say) && s->process)
@@ -397,6 +419,7 @@ static bool receive_one(struct collector *c, struct source *s, bool *closed)
 		struct ring_message m;
 		struct ring_hello hello;
 		struct ring_ask ask;
+		struct ring_ask_written written;
 		struct ring_say say;
 	} u;
 	char control[CMSG_SPACE(sizeof(int))];

@@ -13,6 +13,7 @@
 #include "ptx/fatbin.h"
 #include "ptx/ir.h"
 #include "ptx/link.h"
+#include "ptx/written.h"
 
 #define DEFAULT_CC 90 /* what our own devices report */
 
@@ -377,6 +378,13 @@ static struct ptx_module *parsed(struct text *t)
 	return t->module;
 }
 
+static struct image *image_of(const struct module *m)
+{
+	while (m && !m->image)
+		m = m->parent;
+	return m ? m->image : NULL;
+}
+
 static bool from_ptx(struct kernel *k, struct image *i, const char *name)
 {
 	for (struct text *t = i->texts; t; t = t->next) {
@@ -387,6 +395,19 @@ static bool from_ptx(struct kernel *k, struct image *i, const char *name)
 			return fill_from_ptx(k, m, f);
 	}
 	return false;
+}
+
+struct ptx_func *kernel_ptx(const struct kernel *k, struct ptx_module **m)
+{
+	const struct image *i = image_of(k->owner);
+
+	for (struct text *t = i ? i->texts : NULL; t; t = t->next) {
+		struct ptx_func *f = (*m = parsed(t)) ? ptx_func_find(*m, k->name) : NULL;
+
+		if (f)
+			return f;
+	}
+	return NULL;
 }
 
 static bool fill_from_cubin(struct kernel *k, const struct cubin_kernel *q)
@@ -425,13 +446,6 @@ static bool from_machine(struct kernel *k, struct image *i, const char *name)
 			return fill_from_cubin(k, found);
 	}
 	return false;
-}
-
-static struct image *image_of(const struct module *m)
-{
-	while (m && !m->image)
-		m = m->parent;
-	return m ? m->image : NULL;
 }
 
 struct kernel *module_kernel(struct collector *c, struct module *m, const char *name)
@@ -513,6 +527,7 @@ static void kernel_free(struct kernel *k)
 		free((char *)(uintptr_t)k->row.params[i].type);
 	}
 	free(k->row.params);
+	ptx_written_close(k->written);
 	free(k->name);
 	free(k);
 }

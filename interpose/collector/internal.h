@@ -5,6 +5,7 @@
  *   drain.c      ring -> calls  payloads.c pieces -> buffers       events.c   things to derive, in order
  *   derive.c     tables of what calls mean (derive_modules.c: of those about modules and kernels)
  *   objects.c    handles over time           images.c   code -> kernels
+ *   written.c    what launches may write
  */
 #ifndef CUTRACE_COLLECTOR_INTERNAL_H
 #define CUTRACE_COLLECTOR_INTERNAL_H
@@ -20,6 +21,9 @@ struct collector;
 struct process;
 struct image;
 struct kernel;
+struct ptx_func;
+struct ptx_module;
+struct ptx_written;
 
 /* ---- session.c ----------------------------------------------------------- */
 
@@ -218,6 +222,8 @@ struct kernel {
 	const struct module *owner;
 	struct trace_kernel row;
 	bool known, writes_unknown; /* known: the parameters are */
+	struct ptx_written *written; /* written.c */
+	bool written_tried;
 	char *name;
 };
 
@@ -237,6 +243,10 @@ void images_free(struct collector *c);
 /* Bytes of a variable of the module, 0 when nothing says it. */
 uint64_t module_variable_bytes(const struct module *m, const char *name);
 void kernel_answer(const struct kernel *k, struct ring_params *out);
+/* Its PTX, NULL when there is none. */
+struct ptx_func *kernel_ptx(const struct kernel *k, struct ptx_module **m);
+/* written.c: which bytes a launch of it may write. */
+void kernel_written(struct kernel *k, const struct ring_ask_written *a, struct ring_written *out);
 /* Machine code is all there is of it. */
 bool kernel_is_opaque(const struct kernel *k);
 

@@ -189,9 +189,11 @@ int scenario_noise(void)
 
 static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .entry askfill(.param .u64 p, .param .u32 v, .param .u64 n)\n"
-			  "{\n\t.reg .u64 %rd<3>;\n\t.reg .u32 %r<2>;\n"
-			  "\tld.param.u64 %rd1, [p];\n\tld.param.u32 %r1, [v];\n"
-			  "\tst.global.u32 [%rd1], %r1;\n\tret;\n}\n";
+			  "{\n\t.reg .u64 %rd<5>;\n\t.reg .u32 %r<2>;\n\t.reg .pred %p<2>;\n"
+			  "\tld.param.u64 %rd1, [p];\n\tld.param.u32 %r1, [v];\n\tld.param.u64 %rd2, [n];\n"
+			  "\tmov.u64 %rd3, 0;\nNEXT:\n\tsetp.ge.u64 %p1, %rd3, %rd2;\n\t@%p1 bra END;\n"
+			  "\tadd.s64 %rd4, %rd1, %rd3;\n\tst.global.u8 [%rd4], %r1;\n"
+			  "\tadd.s64 %rd3, %rd3, 1;\n\tbra NEXT;\nEND:\n\tret;\n}\n";
 
 static int launches(const char *name)
 {

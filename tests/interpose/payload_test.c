@@ -251,8 +251,8 @@ static void hash_line(const char *name, char *hash)
 	assert_int_equal(sscanf(at + 2, "%39s", hash), 1);
 }
 
-/* The kernel stores through its pointer parameter only: one allocation is hashed after each launch, with the
- * hash that the program computes itself. */
+/* The kernel stores through its pointer parameter only, as many bytes as another one says: those are hashed after each
+ * launch, the first time with the hash that the program computes itself. */
 static void test_check_written(void **state)
 {
 	struct trace *t = recorded("launch_ask", "--check");
@@ -264,6 +264,9 @@ static void test_check_written(void **state)
 	assert_string_equal(
 		query_text(t, "SELECT lower(hex(hash)) FROM launch_hash WHERE bytes = 1000 ORDER BY launch"),
 		hash);
+	assert_string_equal(query_text(t, "SELECT group_concat(bytes) FROM (SELECT bytes FROM launch_hash "
+					  "ORDER BY launch)"),
+			    "1000,10");
 	trace_close(t);
 }
 

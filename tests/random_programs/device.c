@@ -10,12 +10,14 @@
 
 #include "tests/programs/driver/cu.h"
 
-#define DRIVER_FUNCTIONS(F)                                                                                 \
-	F(cuInit)                                                                                           \
-	F(cuDeviceGet)                                                                                      \
-	F(cuCtxCreate_v2)                                                                                   \
-	F(cuCtxDestroy_v2) F(cuCtxSynchronize) F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) \
-		F(cuMemAlloc_v2) F(cuMemFree_v2) F(cuMemcpyHtoD_v2) F(cuMemcpyDtoH_v2) F(cuLaunchKernel)
+#define DRIVER_FUNCTIONS(F)                                                                           \
+	F(cuInit)                                                                                     \
+	F(cuDeviceGet)                                                                                \
+	F(cuCtxCreate_v2)                                                                             \
+	F(cuCtxDestroy_v2)                                                                            \
+	F(cuCtxSynchronize)                                                                           \
+	F(cuModuleLoadData) F(cuModuleUnload) F(cuModuleGetFunction) F(cuMemAlloc_v2) F(cuMemFree_v2) \
+		F(cuMemcpyHtoD_v2) F(cuMemcpyDtoH_v2) F(cuLaunchKernel)
 
 static struct {
 	void *library;
@@ -104,6 +106,44 @@ bool device_run(const char *ptx, const uint64_t *in, uint64_t *out, const char *
 	if (*code)
 		open_context();
 	return *code == 0;
+}
+
+enum { OUT_BYTES = PROGRAM_CELLS * 8 };
+
+void device_addresses(uint64_t *out, uint64_t *in)
+{
+	*out = cu.out;
+	*in = cu.in;
+}
+
+bool device_launch(const char *ptx, const char *kernel, const struct device_launch *l, const void *params,
+		   size_t param_bytes, const void *in, size_t in_bytes, const void *before, void *after,
+		   size_t out_bytes, const char **what, int *code)
+{
+	/* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END */
+	void *extra[] = {(void *)1, (void *)(uintptr_t)params, (void *)2, &param_bytes, NULL};
+	CUmodule module;
+	CUfunction f;
+
+	*what = "the buffers are too small";
+	*code = 0;
+	if (in_bytes > OUT_BYTES || out_bytes > OUT_BYTES)
+		return false;
+	*what = "cuModuleLoadData";
+	*code = cu.cuModuleLoadData(&module, ptx);
+	if (*code)
+		return false;
+	if ((*what = "cuModuleGetFunction", *code = cu.cuModuleGetFunction(&f, module, kernel)) ||
+	    (*what = "cuMemcpyHtoD", *code = cu.cuMemcpyHtoD_v2(cu.in, in, in_bytes)) ||
+	    (*what = "cuMemcpyHtoD", *code = cu.cuMemcpyHtoD_v2(cu.out, before, out_bytes)) ||
+	    (*what = "cuLaunchKernel",
+	     *code = cu.cuLaunchKernel(f, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+				       l->block[2], 0, NULL, NULL, extra)) ||
+	    (*what = "cuCtxSynchronize", *code = cu.cuCtxSynchronize()) ||
+	    (*what = "cuMemcpyDtoH", *code = cu.cuMemcpyDtoH_v2(after, cu.out, out_bytes)))
+		return false;
+	cu.cuModuleUnload(module);
+	return true;
 }
 
 /* Runs the compiler without a shell in between. */

@@ -6,6 +6,7 @@
 #define RANDOM_PROGRAMS_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "program.h"
@@ -16,6 +17,15 @@
 bool device_open(const char *driver_path);
 /* Runs the module's entry `program`. False: *what failed, *code its CUresult. */
 bool device_run(const char *ptx, const uint64_t *in, uint64_t *out, const char **what, int *code);
+/* Where device_launch has the two buffers. */
+void device_addresses(uint64_t *out, uint64_t *in);
+struct device_launch {
+	uint32_t grid[3], block[3];
+};
+/* Runs a kernel with that parameter block on both; `before` is what out has at first, `after` what it has in the end. */
+bool device_launch(const char *ptx, const char *kernel, const struct device_launch *l, const void *params,
+		   size_t param_bytes, const void *in, size_t in_bytes, const void *before, void *after,
+		   size_t out_bytes, const char **what, int *code);
 void device_close(void);
 
 /* Programs compiled by the C compiler into one library. `folder` is for its files, which stay there until native_close. */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ranges: which bytes a launch may write. The collector has the PTX and answers with a range of addresses for each
+ * parameter that something is stored through; what is found is cut to allocations.
+ */
+#include "interpose/recorder.h"
+
+struct list {
+	struct rec_range *r;
+	unsigned n;
+	bool full;
+};
+
+static void add(struct list *l, uint64_t first, uint64_t end)
+{
+	if (first >= end)
+		return;
+	if (l->n == REC_MAX_RANGES) {
+		l->full = true;
+		return;
+	}
+	l->r[l->n++] = (struct rec_range){first, end - first};
+}
+
+/* What [first, end) has of an allocation. */
+static void add_part(struct list *l, const struct rec_allocation *a, uint64_t first, uint64_t end)
+{
+	uint64_t stop = a->base + a->bytes;
+
+	add(l, first > a->base ? first : a->base, end < stop ? end : stop);
+}
+
+/* Wherever there is something. */
+static void add_everywhere(struct list *l, uint64_t first, uint64_t end)
+{
+	struct rec_allocation a;
+	uint64_t at = first;
+
+	while (!l->full && rec_allocation_from(at, &a) && a.base < end) {
+		add_part(l, &a, first, end);
+		at = a.base + a.bytes;
+	}
+}
+
+/* Every word of the parameter that may be a pointer: a structure has several. */
+static void add_pointees(struct list *l, const uint8_t *param, uint32_t bytes, uint64_t first, uint64_t end)
+{
+	struct rec_allocation a;
+	bool found = false;
+
+	for (uint32_t at = 0; at + 8 <= bytes; at += 8) {
+		uint64_t p;
+
+		memcpy(&p, param + at, 8);
+		if (!rec_allocation_find(p, &a))
+			continue;
+		found = true;
+		add_part(l, &a, first, end);
+	}
+	/* It points beside what is stored to. */
+	if (!found && end != UINT64_MAX)
+		add_everywhere(l, first, end);
+}
+
+static void sort_and_join(struct list *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 1; i < l->n; i++) {
+		struct rec_range x = l->r[i];
+		unsigned k = i;
+
+		for (; k && l->r[k - 1].base > x.base; k--)
+			l->r[k] = l->r[k - 1];
+		l->r[k] = x;
+	}
+	for (unsigned i = 0; i < l->n; i++) {
+		struct rec_range *last = n ? &l->r[n - 1] : NULL;
+		uint64_t end = l->r[i].base + l->r[i].bytes;
+
+		if (last && l->r[i].base < last->base + last->bytes) {
+			if (end > last->base + last->bytes)
+				last->bytes = end - last->base;
+		} else {
+			l->r[n++] = l->r[i];
+		}
+	}
+	l->n = n;
+}
+
+static bool ask(const struct rec_checked *c, struct ring_written *answer)
+{
+	struct ring_ask_written question;
+
+	if (!c->grid[0] || c->bytes > RING_ASK_PARAMS)
+		return false;
+	memset(&question, 0, offsetof(struct ring_ask_written, params));
+	question.function = c->function;
+	question.seq = c->seq;
+	memcpy(question.grid, c->grid, sizeof(question.grid));
+	memcpy(question.block, c->block, sizeof(question.block));
+	question.param_bytes = c->params ? c->bytes : 0;
+	if (c->params)
+		memcpy(question.params, c->params, c->bytes);
+	return rec_ask_written(&question, answer);
+}
+
+/* By what is known of the kernel alone. */
+static void ranges_of_layout(const struct rec_checked *c, struct list *l)
+{
+	const struct rec_layout *y = c->layout;
+
+	for (uint32_t i = 0; i < y->nparams; i++)
+		if (y->p[i].is_written && (uint32_t)y->p[i].offset + y->p[i].bytes <= c->bytes)
+			add_pointees(l, c->params + y->p[i].offset, y->p[i].bytes, 0, UINT64_MAX);
+}
+
+bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n)
+{
+	const struct rec_layout *y = c->layout;
+	struct ring_written answer;
+	struct list l = {.r = r};
+
+	*n = 0;
+	if (!y || !y->writes_known || y->writes_unknown || (!c->params && y->nparams))
+		return false;
+	if (ask(c, &answer)) {
+		if (!answer.known)
+			return false;
+		for (uint32_t i = 0; i < answer.n; i++)
+			if (answer.p[i].offset <= c->bytes &&
+			    answer.p[i].bytes <= c->bytes - answer.p[i].offset)
+				add_pointees(&l, c->params + answer.p[i].offset, answer.p[i].bytes,
+					     answer.p[i].is_bounded ? answer.p[i].first : 0,
+					     answer.p[i].is_bounded ? answer.p[i].end : UINT64_MAX);
+	} else {
+		ranges_of_layout(c, &l);
+	}
+	sort_and_join(&l);
+	*n = l.n;
+	return !l.full;
+}
