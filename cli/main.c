@@ -20,6 +20,9 @@
 #ifdef CUTRACE_HAVE_REPLAY
 #	include "replay/replay.h"
 #endif
+#ifdef CUTRACE_HAVE_DEBUG
+#	include "debug/debug.h"
+#endif
 #ifdef CUTRACE_HAVE_PTX
 #	include "cli/ptx_report.h"
 #endif
@@ -59,6 +62,9 @@ static const struct command commands[] = {
 	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
 	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
+#endif
+#ifdef CUTRACE_HAVE_DEBUG
+	{"debug", cmd_debug, "FILE [--launch N]", "one launch under a debugger, forwards and backwards"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",

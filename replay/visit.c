@@ -2,7 +2,6 @@
 #include "replay/visit.h"
 
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "replay/engine.h"
@@ -16,7 +15,7 @@ void visit_arrived(struct engine *e, const struct call *c)
 
 	if (!e->visit || e->visit->call != c->rec->id)
 		return;
-	m = calloc(n + 1, sizeof(*m));
+	m = arena_array(&e->arena, n + 1, sizeof(*m)); /* the visitor may keep it */
 	for (size_t i = 0; m && i < n; i++) {
 		const struct address_range *r = e->addresses.by_base[i];
 
@@ -27,7 +26,6 @@ void visit_arrived(struct engine *e, const struct call *c)
 					     .name = plan_global_name(e, r->base)};
 	}
 	e->visit->arrived(e->visit->ctx, extension_table_of(e), m, m ? n : 0);
-	free(m);
 }
 
 void visit_left(struct engine *e, const struct call *c)

@@ -44,6 +44,7 @@ cutrace_device_hip zluda_core/device_hip
 cutrace_replay replay
 cutrace_dump dump
 cutrace_diff diff
+cutrace_debug debug
 END
 linked()
 {
