@@ -47,6 +47,10 @@ static const char help[] =
 	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which the\n"
 	"                       interpreter makes with fusing, order, grouping and approximations left to\n"
 	"                       chance (default 8; 0: every difference counts)\n"
+	"  --narrow N           isolated: in the first N launches that differ, look for the first PTX line "
+	"that\n"
+	"                       gives what its operands don't (default 8)\n"
+	"  --no-narrow          don't: the line that stored the element is all\n"
 	"  --verify-addresses   where allocations could not have their recorded addresses, replay again at\n"
 	"                       others: results that change with them show a pointer that was missed\n"
 	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
@@ -73,6 +77,8 @@ enum {
 	OPT_VERBOSE,
 	OPT_ISOLATED,
 	OPT_ENVELOPE,
+	OPT_NARROW,
+	OPT_NO_NARROW,
 	OPT_LAUNCHES,
 	OPT_NO_COMPARE,
 	OPT_SHARD
@@ -90,6 +96,8 @@ static const struct option long_options[] = {
 	{"no-compare", no_argument, NULL, OPT_NO_COMPARE},
 	{"launches", required_argument, NULL, OPT_LAUNCHES},
 	{"envelope", required_argument, NULL, OPT_ENVELOPE},
+	{"narrow", required_argument, NULL, OPT_NARROW},
+	{"no-narrow", no_argument, NULL, OPT_NO_NARROW},
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
@@ -149,6 +157,7 @@ static const char *expected(int option)
 	case OPT_ATOL: return "a number that is 0 or more, like 1e-5";
 	case 'j': return "a number of processes up to 1024, 0 for one a core";
 	case OPT_LAUNCHES: return "A or A-B, calls of launches, from 1 (see cutrace dump)";
+	case OPT_NARROW: return "a number of launches, up to 1000";
 	case OPT_ENVELOPE: return "a number of runs, 0 or from 3 to 64";
 	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
 	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
@@ -194,6 +203,16 @@ static bool take_envelope(struct replay_options *o, const char *arg)
 	return true;
 }
 
+static bool take_narrow(struct replay_options *o, const char *arg)
+{
+	uint64_t n;
+
+	if (!parse_u64(arg, &n) || n > 1000)
+		return false;
+	o->narrow = (unsigned)n;
+	return true;
+}
+
 static bool take_shard(struct replay_options *o, const char *arg)
 {
 	char *end;
@@ -227,6 +246,8 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_LAUNCHES:
 		o->isolated = true;
 		return replay_parse_launches(arg, &o->first_launch, &o->last_launch) ? NULL : "--launches";
+	case OPT_NARROW: return take_narrow(o, arg) ? NULL : "--narrow";
+	case OPT_NO_NARROW: o->narrow = 0; return NULL;
 	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
@@ -337,7 +358,7 @@ int replay_run(const struct replay_options *opt)
 	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
 	int status = REPLAY_COULD_NOT, rc = 0;
 
-	if (opt->isolated && opt->envelope)
+	if (opt->isolated && (opt->envelope || opt->narrow))
 		rc = replay_own_driver(s.own_driver_path, sizeof(s.own_driver_path), &s.error);
 	if (opt->driver)
 		snprintf(s.driver_path, sizeof(s.driver_path), "%s", opt->driver);
@@ -393,7 +414,7 @@ static int check_device(const char *device)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_options o = {.may_restart = true, .envelope = 8};
+	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8};
 	const char *bad;
 	int c, rc;
 

@@ -38,6 +38,7 @@ struct engine;
 struct extension_fault;
 struct result_db;
 struct pending;
+struct narrow_task;
 
 /* ---- handles.c ---------------------------------------------------------- */
 
@@ -428,13 +429,14 @@ struct engine {
 	uint64_t last_call;      /* of the trace; for progress */
 	struct written *written; /* stands in for launches, and is not yet in memory */
 	size_t nwritten, written_capacity;
-	bool unjudged; /* a launch of an isolated replay has no recorded results */
+	bool unjudged;                   /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
 	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
 	struct taking *taking;         /* the excerpt that is being made; NULL */
-	const struct visit *visit; /* who looks at a launch; NULL */
+	const struct visit *visit;     /* who looks at a launch; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
+	struct narrow_task *narrow; /* a launch that is logged or watched; NULL */
 	int (*progress)(uint64_t call, uint64_t last);
 };
 

@@ -8,6 +8,7 @@
 
 #include "replay/engine.h"
 #include "replay/extension_client.h"
+#include "replay/narrow.h"
 #include "replay/visit.h"
 
 /* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE of cuLaunchKernel's `extra`. */
@@ -224,10 +225,13 @@ static void make_launch(struct engine *e, struct call *c, const struct trace_lau
 		c->left_out = true;
 		return;
 	}
-	if (contexts_enter(e, c->thread))
+	if (contexts_enter(e, c->thread)) {
 		blame_arm(e);
+		narrow_before(e, c);
+	}
 	visit_arrived(e, c);
 	call_issue(e, c);
+	narrow_after(e, c);
 	if (!c->refused && !c->result)
 		after_launch(e, c, &l);
 }

@@ -271,6 +271,23 @@ static void *locate(struct trace *t, struct question *q)
 	return NULL;
 }
 
+bool probe_element(const struct session *s, struct trace *t, uint32_t process, uint64_t call, unsigned run,
+		   uint64_t address, unsigned bytes, uint64_t *value)
+{
+	struct question q = {.call = call, .address = address};
+	void *recorded = locate(t, &q);
+	struct view v = {.p = MAP_FAILED};
+	uint64_t at = q.at + (address - q.address);
+	bool found = recorded && view_open(&v, s->probe_folder, process, call, run) && at + bytes <= v.bytes;
+
+	*value = 0;
+	if (found)
+		memcpy(value, (const char *)v.p + at, bytes);
+	view_close(&v);
+	free(recorded);
+	return found;
+}
+
 static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
 		      struct trace *t)
 {

@@ -30,6 +30,8 @@ struct replay_options {
 	unsigned shard, shards; /* of an isolated replay: shard 0 to shards - 1; shards 0: not a shard */
 	unsigned
 		envelope; /* runs of the interpreter that show what is legal, where an isolated launch differs; 0: none */
+	unsigned
+		narrow; /* launches of an isolated replay in which the first wrong PTX line is looked for; 0: none */
 	uint64_t first_launch, last_launch; /* of an isolated replay: calls; 0: all */
 	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
 	bool no_compare;                    /* what launches wrote: put back unseen */
@@ -38,10 +40,11 @@ struct replay_options {
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
 	/* A trace of the launches of first_launch to last_launch alone (excerpt.h); no path: none is made. */
 	const char *excerpt;
-	bool excerpt_remake;     /* with what they write here, instead of what they wrote when they were recorded */
+	bool excerpt_remake; /* with what they write here, instead of what they wrote when they were recorded */
 	bool excerpt_ptx_only;   /* without machine code */
 	bool excerpt_all_memory; /* also what no pointer leads to */
-	char *(*excerpt_edit)(const char *ptx, size_t bytes); /* NULL: as it is; else malloc'ed, NULL: it can't be */
+	char *(*excerpt_edit)(const char *ptx,
+			      size_t bytes); /* NULL: as it is; else malloc'ed, NULL: it can't be */
 };
 
 /* Replays all recorded processes and returns an enum replay_exit. The report goes to stdout, progress and

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "replay/engine.h"
+#include "replay/narrow.h"
 #include "replay/session.h"
 
 #define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
@@ -136,8 +137,8 @@ static void set_environment(const struct run *r)
 	const struct replay_options *o = r->s->opt;
 
 	set_device(r);
-	if (o->inject && !r->probe)
-		setenv("CUTRACE_INJECT", o->inject, 1);
+	if (o->inject && (!r->probe || r->probe->on_target))
+		setenv("CUTRACE_INJECT", r->probe && r->probe->inject ? r->probe->inject : o->inject, 1);
 	if (r->va_base)
 		setenv("CUTRACE_VA_BASE", r->va_base, 1);
 	setenv("CUTRACE_DETERMINISTIC", "1", 0);
@@ -156,13 +157,14 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 	result_scope(e->out, r->process, r->pass);
 	if (r->blame || r->probe)
 		result_mute(e->out);
-	rc = engine_init(e, r->probe ? r->s->own_driver_path : r->s->driver_path, d);
+	rc = engine_init(e, r->probe && !r->probe->on_target ? r->s->own_driver_path : r->s->driver_path, d);
 	if (!rc && doubt_load(e, r->s->left_out, r->s->nleft_out))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (rc)
 		return rc;
 	if (!r->blame && !r->probe)
 		write_target(e);
+	narrow_use_text(e);
 	rc = engine_run(e, d);
 	if (rc)
 		return rc;
@@ -213,6 +215,7 @@ static int child(const struct run *r)
 	e->probe_folder = r->s->probe_folder[0] && !r->blame ? r->s->probe_folder : NULL;
 	e->probe_calls = r->probe ? &r->probe->calls : NULL;
 	e->probe_run = r->probe ? r->probe->run : 0;
+	e->narrow = r->probe ? r->probe->narrow : NULL;
 	e->one_by_one = r->one_by_one || r->blame;
 	e->visit = r->visit;
 	e->stop_at_fault = !r->blame && !r->give_up;
@@ -525,7 +528,7 @@ int session_run(struct session *s)
 		rc = session_make_result(s, &rec);
 	clock_gettime(CLOCK_MONOTONIC, &progress_start);
 	progress_last = progress_start;
-	if (!rc && s->opt->isolated && s->opt->envelope && !s->opt->no_compare)
+	if (!rc && s->opt->isolated && (s->opt->envelope || s->opt->narrow) && !s->opt->no_compare)
 		rc = probe_folder_make(s);
 	if (!rc && s->opt->jobs > 1)
 		rc = shards_run(s, replay_part, &rec);
@@ -533,8 +536,10 @@ int session_run(struct session *s)
 		rc = replay_all(s, &rec, 1, NULL, results);
 	if (!rc && results)
 		rc = verify_addresses(s, &rec, results);
-	if (!rc && s->probe_folder[0])
+	if (!rc && s->probe_folder[0] && s->opt->envelope)
 		rc = probe_differences(s, rec.ids, rec.n);
+	if (!rc && s->probe_folder[0] && s->opt->narrow)
+		rc = narrow_differences(s);
 	probe_folder_remove(s);
 	if (s->show_progress)
 		end_progress();

@@ -14,6 +14,9 @@ struct probe {
 	struct map calls; /* of these launches */
 	const char *folder, *device;
 	unsigned run;
+	bool on_target;             /* not on the interpreter */
+	const char *inject;         /* in place of the option's, whose line is elsewhere in another text */
+	struct narrow_task *narrow; /* narrow.h */
 };
 
 struct run {
@@ -54,6 +57,12 @@ int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx)
 int probe_folder_make(struct session *s);
 void probe_folder_remove(struct session *s);
 int probe_differences(struct session *s, const uint32_t *processes, unsigned n);
+/* The bytes at a recorded address of what the launch wrote in a run. */
+bool probe_element(const struct session *s, struct trace *t, uint32_t process, uint64_t call, unsigned run,
+		   uint64_t address, unsigned bytes, uint64_t *value);
+
+/* narrow.c: the first wrong PTX line of launches that are graded "differs". */
+int narrow_differences(struct session *s);
 
 /* cmd_replay.c: our libcuda.so.1, of this installation */
 int replay_own_driver(char *path, size_t size, struct diag *d);

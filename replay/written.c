@@ -178,7 +178,8 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	v.grade = v.note ? "unverified" : check_grade(e, &v.r, doubt_of(e, range));
 	if (!v.note && !strcmp(v.grade, "unverified"))
 		v.note = check_why_unverified(e, doubt_of(e, range));
-	if (v.r.beyond && e->probe_folder && !e->probe_calls && !v.note && recorded_ptx_is_exact(e, v.kernel))
+	if (v.r.beyond && e->probe_folder && e->opt->envelope && !e->probe_calls && !v.note &&
+	    recorded_ptx_is_exact(e, v.kernel))
 		v.note = "nothing in this kernel is left open by the PTX ISA: any difference counts";
 	if (v.r.differing) {
 		v.address = w->base + v.r.first * t->bytes;
