@@ -23,6 +23,9 @@
 #ifdef CUTRACE_HAVE_DEBUG
 #	include "debug/debug.h"
 #endif
+#ifdef CUTRACE_HAVE_REDUCE
+#	include "reduce/reduce.h"
+#endif
 #ifdef CUTRACE_HAVE_PTX
 #	include "cli/ptx_report.h"
 #endif
@@ -65,6 +68,9 @@ static const struct command commands[] = {
 #endif
 #ifdef CUTRACE_HAVE_DEBUG
 	{"debug", cmd_debug, "FILE [--launch N]", "one launch under a debugger, forwards and backwards"},
+#endif
+#ifdef CUTRACE_HAVE_REDUCE
+	{"reduce", cmd_reduce, "FILE -o OUT [--device D]", "the smallest launch that still differs on a device"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",

@@ -118,7 +118,8 @@ static void begin(struct excerpt *x, const struct trace_device *device)
 		fail(x, trace_writer_context(x->w, 1, CONTEXT, 0, false, x->call, 0));
 }
 
-int excerpt_open(struct excerpt **out, const char *path, const struct trace_device *device, struct diag *d)
+int excerpt_open(struct excerpt **out, const char *path, const struct trace_device *device, bool scratch,
+		 struct diag *d)
 {
 	struct excerpt *x = calloc(1, sizeof(*x));
 	int rc;
@@ -129,7 +130,7 @@ int excerpt_open(struct excerpt **out, const char *path, const struct trace_devi
 		return diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
 	}
 	unlink(path);
-	rc = trace_writer_open(&x->w, path, d);
+	rc = scratch ? trace_writer_open_scratch(&x->w, path, d) : trace_writer_open(&x->w, path, d);
 	if (rc) {
 		free(x->path);
 		free(x);
@@ -365,14 +366,14 @@ static uint64_t launch_in_clusters(struct excerpt *x, uint64_t function, const s
 {
 	struct launch_attribute a = {.id = CLUSTER_DIMENSION};
 	struct launch_config c = {
-		.shared_bytes = l->row.shared_bytes, .attributes = HOST + 256, .nattributes = 1};
+		.shared_bytes = l->row.shared_bytes, .attributes = EXCERPT_CLUSTER, .nattributes = 1};
 	uint64_t id = CALL(x, "cuLaunchKernelEx", NO_OUT, HOST + 128, function, HOST, 0);
 
 	memcpy(c.grid, l->row.grid, sizeof(c.grid));
 	memcpy(c.block, l->row.block, sizeof(c.block));
 	memcpy(a.cluster, l->cluster, sizeof(a.cluster));
 	memory(x, id, 0, HOST + 128, &c, sizeof(c));
-	memory(x, id, 0, HOST + 256, &a, sizeof(a));
+	memory(x, id, 0, EXCERPT_CLUSTER, &a, sizeof(a));
 	return id;
 }
 

@@ -17,6 +17,9 @@
 #include "base/diag.h"
 #include "trace/trace.h"
 
+/* Where a launch in clusters has its attribute, in the call's memory: {u32 number, u32 unused, u32 cluster[3], ...}. */
+#define EXCERPT_CLUSTER UINT64_C(0x7ffe00001100)
+
 struct excerpt;
 
 /* What the launch's call says and the launch's row does not. */
@@ -27,8 +30,10 @@ struct excerpt_launch {
 	size_t param_bytes;
 };
 
-/* Replaces the file. The device, NULL: not known, is what the program was told it runs on. */
-int excerpt_open(struct excerpt **out, const char *path, const struct trace_device *device, struct diag *d);
+/* Replaces the file. The device, NULL: not known, is what the program was told it runs on.  scratch:
+ * the file will not be kept. */
+int excerpt_open(struct excerpt **out, const char *path, const struct trace_device *device, bool scratch,
+		 struct diag *d);
 /* After any of the calls below: all of them do nothing once one has failed. */
 int excerpt_error(const struct excerpt *x, struct diag *d);
 void excerpt_meta(struct excerpt *x, const char *key, const char *value);
@@ -62,7 +67,7 @@ struct excerpt_request {
 	const char *trace, *out;
 	uint64_t first, last;                         /* calls */
 	const char *device;                           /* NULL: the interpreter */
-	bool remake, ptx_only, all_memory;            /* as of struct replay_options */
+	bool remake, ptx_only, all_memory, scratch;   /* as of struct replay_options */
 	char *(*edit)(const char *ptx, size_t bytes); /* likewise */
 	double limit_s;
 };

@@ -63,10 +63,12 @@ int excerpt_make(const struct workroom *w, const struct excerpt_request *q, stru
 				   .first_launch = q->first,
 				   .last_launch = q->last,
 				   .quiet = true,
-				   .stop_at = q->remake ? 0 : q->last,
+				   .stop_at =
+					   q->remake ? UINT64_MAX : q->last, /* nobody asks who stored what */
 				   .excerpt = q->out,
 				   .excerpt_remake = q->remake,
 				   .excerpt_ptx_only = q->ptx_only,
+				   .excerpt_scratch = q->scratch,
 				   .excerpt_all_memory = q->all_memory,
 				   .excerpt_edit = q->edit};
 	int status;

@@ -398,7 +398,8 @@ static bool open_excerpt(struct engine *e, const struct call *c)
 	struct diag d = DIAG_INIT;
 	sqlite3_stmt *st = NULL;
 	bool known = false;
-	const char *uuid = trace_meta_text(e->trace, "uuid");
+	const char *of = trace_meta_text(e->trace, "excerpt_of"), *uuid = trace_meta_text(e->trace, "uuid");
+	const char *note = trace_meta_text(e->trace, "note");
 
 	sqlite3_prepare_v2(trace_db(e->trace),
 			   "SELECT name, cc, bytes, sm_count FROM device WHERE process = ? ORDER BY ordinal",
@@ -411,10 +412,12 @@ static bool open_excerpt(struct engine *e, const struct call *c)
 		device.bytes = (uint64_t)sqlite3_column_int64(st, 2);
 		device.sm_count = (unsigned)sqlite3_column_int(st, 3);
 	}
-	if (excerpt_open(&e->taking->x, e->opt->excerpt, known ? &device : NULL, &d))
+	if (excerpt_open(&e->taking->x, e->opt->excerpt, known ? &device : NULL, e->opt->excerpt_scratch, &d))
 		fail(e, c, "%s", d.what);
 	else
-		excerpt_meta(e->taking->x, "excerpt_of", uuid ? uuid : "");
+		excerpt_meta(e->taking->x, "excerpt_of", of ? of : uuid ? uuid : "");
+	if (note && !e->taking->failed)
+		excerpt_meta(e->taking->x, "note", note);
 	sqlite3_finalize(st);
 	return !e->taking->failed;
 }

@@ -41,6 +41,7 @@ struct replay_options {
 	/* A trace of the launches of first_launch to last_launch alone (excerpt.h); no path: none is made. */
 	const char *excerpt;
 	bool excerpt_remake; /* with what they write here, instead of what they wrote when they were recorded */
+	bool excerpt_scratch;    /* it is read and thrown away */
 	bool excerpt_ptx_only;   /* without machine code */
 	bool excerpt_all_memory; /* also what no pointer leads to */
 	char *(*excerpt_edit)(const char *ptx,

@@ -293,13 +293,13 @@ int writer_finish(struct trace_writer *w, struct diag *d)
 		rc = make_views(w, d);
 	if (!rc)
 		rc = row_hash_write(w->db, w->path, d);
-	if (!rc)
+	if (!rc && !w->tuning.scratch)
 		shrink(w);
-	if (!rc)
+	if (!rc && !w->tuning.scratch)
 		rc = sync_file(w->path, d);
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "INSERT OR REPLACE INTO meta VALUES('closed',1)");
-	if (!rc)
+	if (!rc && !w->tuning.scratch)
 		rc = sync_file(w->path, d);
 	if (!rc && unlink(w->log_path) && errno != ENOENT)
 		rc = diag_set(d, CUTRACE_EIO, w->log_path, "cannot be removed: %s", strerror(errno));

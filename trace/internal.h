@@ -47,6 +47,7 @@ struct trace_tuning {
 	unsigned txn_ms;
 	size_t txn_bytes; /* of rows and payloads */
 	unsigned cache_kib;
+	bool scratch; /* nobody keeps it: neither synced nor made small at close */
 };
 extern const struct trace_tuning trace_tuning_default;
 int trace_writer_open_tuned(struct trace_writer **out, const char *path, const struct trace_tuning *tuning,

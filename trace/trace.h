@@ -131,6 +131,8 @@ struct trace_launch_hash {
 struct trace_writer;
 
 int trace_writer_open(struct trace_writer **out, const char *path, struct diag *d); /* refuses to overwrite a file that is no trace */
+/* A file that is read at once and then thrown away: neither written through to the disk nor made small when it is closed. */
+int trace_writer_open_scratch(struct trace_writer **out, const char *path, struct diag *d);
 int trace_writer_meta_text(struct trace_writer *w, const char *key, const char *value);
 int trace_writer_meta_int(struct trace_writer *w, const char *key, int64_t value);
 uint32_t trace_writer_function(struct trace_writer *w, const char *name, const char *library, bool known,

@@ -370,6 +370,16 @@ int trace_writer_open(struct trace_writer **out, const char *path, struct diag *
 	return trace_writer_open_tuned(out, path, &trace_tuning_default, d);
 }
 
+int trace_writer_open_scratch(struct trace_writer **out, const char *path, struct diag *d)
+{
+	struct trace_tuning tuning = trace_tuning_default;
+
+	tuning.scratch = true;
+	tuning.wal = false;
+	tuning.page_bytes = 4096;
+	return trace_writer_open_tuned(out, path, &tuning, d);
+}
+
 int trace_writer_close(struct trace_writer *w, struct diag *d)
 {
 	int rc = writer_commit(w);

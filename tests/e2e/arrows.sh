@@ -42,6 +42,7 @@ cutrace_device_amd zluda_core/device_amd
 cutrace_device_amdemu zluda_core/device_amdemu
 cutrace_device_hip zluda_core/device_hip
 cutrace_replay replay
+cutrace_reduce reduce
 cutrace_dump dump
 cutrace_diff diff
 cutrace_debug debug
