@@ -64,6 +64,7 @@ static const struct command commands[] = {
 	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
 	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
 	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
+	{"extract", cmd_extract, "FILE --launch N -o DIR", "a launch as a program that runs and checks it"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_DEBUG

@@ -57,6 +57,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_merge_results(int argc, char **argv);
 int cmd_enrich(int argc, char **argv);
 int cmd_trim(int argc, char **argv);
+int cmd_extract(int argc, char **argv); /* extract/ */
 /* "A" or "A-B", calls from 1 on. */
 bool replay_parse_launches(const char *text, uint64_t *first, uint64_t *last);
 
