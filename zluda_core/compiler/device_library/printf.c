@@ -180,8 +180,7 @@ static ct_global char *begin_record(ct_global struct lower_print *p, const char 
 	return copy(to, arguments, r.argument_bytes, r.argument_bytes);
 }
 
-__attribute__((noinline)) uint32_t ct_vprintf(ct_global struct lower_runtime *r, const char *format,
-					      const char *arguments)
+uint32_t ct_vprintf(ct_global struct lower_runtime *r, const char *format, const char *arguments)
 {
 	ct_global char *to = 0;
 	struct pass pass;
