@@ -122,7 +122,7 @@ static bool find_recursion(struct lower *l)
 	uint64_t *calls = calloc((size_t)n * words, sizeof(*calls));
 
 	if (!calls)
-		return lower_refuse(l, "out of memory");
+		return lower_no_memory(l);
 	for (uint32_t a = 0; a < n; a++)
 		fill_row(l, l->m->funcs[l->order[a]], calls + (size_t)a * words);
 	for (uint32_t via = 0; via < n; via++)
@@ -142,7 +142,7 @@ bool call_graph_find(struct lower *l)
 	l->order = calloc(l->m->nfuncs, sizeof(*l->order));
 	l->norder = 0;
 	if (!l->facts || !l->order)
-		return lower_refuse(l, "out of memory");
+		return lower_no_memory(l);
 	reach_all(l);
 	if (l->norder > MOST_FUNCTIONS)
 		return lower_refuse(l, "it may call %u functions", l->norder);

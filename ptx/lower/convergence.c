@@ -362,7 +362,7 @@ static bool warp_operations_part(struct flow *fl)
 	bool apart = false;
 
 	if (!exposed || ptx_uses_find(f, &uses))
-		lower_refuse(fl->l, "out of memory");
+		lower_no_memory(fl->l);
 	for (uint32_t n = 0; n < f->ninsts && !apart && uses.block_of; n++) {
 		struct goal g = {OPERATION, &f->insts[n]};
 		if (!waits_for_warp(g.like) || same_before(f, exposed, n))
@@ -493,7 +493,7 @@ static bool entries_part(struct flow *fl)
 	bool irreducible;
 
 	if (loops_irreducible(fl->f, &irreducible))
-		return lower_refuse(fl->l, "out of memory");
+		return lower_no_memory(fl->l);
 	for (uint32_t b = 0; irreducible && b < fl->f->nblocks; b++)
 		if (fl->u.divergent[b] > wave_level(fl))
 			return true;
@@ -508,7 +508,7 @@ static bool function_apart(struct lower *l, const struct ptx_func *f)
 
 	facts->together = calloc((size_t)f->ninsts + 1, 1);
 	if (!flow_open(&fl) || !facts->together || spin_find(f, fl.spins, fl.loop)) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	} else {
 		together_find(f, &fl.u, fl.spins, wave_level(&fl), facts->together);
 		apart = entries_part(&fl) || barriers_part(&fl) || warp_operations_part(&fl) ||
@@ -526,7 +526,7 @@ static bool has_spin(struct lower *l, const struct ptx_func *f)
 	bool any = false;
 
 	if (!spins || !loop || spin_find(f, spins, loop))
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	for (uint32_t n = 0; spins && n < f->ninsts; n++)
 		any |= spins[n];
 	l->facts[f->index].anew = spins;
@@ -545,7 +545,7 @@ static void waits_by_itself(struct lower *l, const struct ptx_func *f)
 			 f->insts[n].op == PTX_OP_LDU;
 	}
 	if (loops_irreducible(f, &irreducible))
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	facts->spins = reads && has_spin(l, f);
 	facts->waits |= facts->spins || irreducible;
 }

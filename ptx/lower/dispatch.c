@@ -24,7 +24,7 @@ unsigned dispatch_state(struct lower *l, struct ir label, bool waits)
 		uint32_t capacity = d->capacity ? 2 * d->capacity : 64;
 		struct dispatch_state *grown = realloc(d->states, capacity * sizeof(*grown));
 		if (!grown) {
-			lower_refuse(l, "out of memory");
+			lower_no_memory(l);
 			return 0;
 		}
 		d->states = grown;
@@ -97,7 +97,7 @@ static void find_classes(struct lower *l)
 		const struct ptx_func *f = l->m->funcs[l->order[k]];
 		for (uint32_t n = 0; l->facts[f->index].merged && n < f->ninsts; n++)
 			if (waits_for_warp(&f->insts[n]) && !add_class(l->dispatch, &f->insts[n]))
-				lower_refuse(l, "out of memory");
+				lower_no_memory(l);
 	}
 }
 

@@ -97,13 +97,13 @@ static void find_cuts(struct lower *l)
 	free(l->dispatch->cut);
 	l->dispatch->cut = calloc(n, sizeof(*l->dispatch->cut));
 	if (!c.stack || !c.seen || !c.suspends || !l->dispatch->cut)
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	for (uint32_t b = 0; !l->refused && b < l->f->nblocks; b++)
 		c.suspends[b] = block_suspends(l, b);
 	while (!l->refused && c.more) {
 		c.more = false;
 		if (loops_walk(l->f, cut_at, &c))
-			lower_refuse(l, "out of memory");
+			lower_no_memory(l);
 	}
 	free(c.stack);
 	free(c.seen);

@@ -247,7 +247,7 @@ static void find_contractible(struct lower *l)
 		return;
 	l->contractible = calloc(l->f->ninsts + 1, sizeof(*l->contractible));
 	if (!l->contractible || ptx_contractions_find(l->f, &pairs)) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 		return;
 	}
 	for (uint32_t k = 0; k < pairs.n; k++)
@@ -375,14 +375,14 @@ void lower_function(struct lower *l, FILE *module)
 	l->head = open_memstream(&head, &head_bytes);
 	l->body = open_memstream(&body, &body_bytes);
 	if (!l->head || !l->body) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	} else {
 		write_body(l);
 	}
 	if (l->head && fclose(l->head))
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	if (l->body && fclose(l->body))
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	l->i = NULL;
 	if (!l->refused) {
 		uint32_t end = l->out->variables_offset + 8 * l->out->nvariables;

@@ -42,7 +42,7 @@ static uint32_t block_limit(const struct ptx_func *f)
 static void write_declarations(struct lower *l, FILE *out)
 {
 	if (l->declared.out && fclose(l->declared.out))
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 	else if (l->declared.out)
 		fprintf(out, "%s\n", l->declared.text);
 	free(l->declared.text);
@@ -110,6 +110,12 @@ static void write_functions(struct lower *l, FILE *out)
 	}
 }
 
+static int no_memory(struct lower *l)
+{
+	l->out->reason[0] = '\0'; /* of a refusal */
+	return diag_set(l->d, CUTRACE_ENOMEM, l->kernel->name, "out of memory");
+}
+
 static int write_module(struct lower *l)
 {
 	char *code = NULL;
@@ -136,7 +142,7 @@ static int write_module(struct lower *l)
 	if (functions)
 		failed |= fclose(functions) != 0;
 	free(code);
-	return failed ? diag_set(l->d, CUTRACE_ENOMEM, l->kernel->name, "out of memory") : 0;
+	return failed ? no_memory(l) : 0;
 }
 
 static int say_refused(struct lower *l)
@@ -169,6 +175,8 @@ static int lower_built(struct lower *l)
 	int rc = prepare(l) ? write_module(l) : 0;
 
 	call_graph_free(l);
+	if (l->no_memory)
+		return no_memory(l);
 	return !rc && l->refused ? say_refused(l) : rc;
 }
 

@@ -119,7 +119,7 @@ static bool load_param(struct lower *l, const struct access *a)
 	uint32_t index = (uint32_t)(p - l->f->params);
 	if (!l->params_read || !(l->params_read[index / 8] >> index % 8 & 1)) {
 		if (!l->params_read && !(l->params_read = calloc(l->f->nparams / 8 + 1, 1)))
-			return lower_refuse(l, "out of memory");
+			return lower_no_memory(l);
 		l->params_read[index / 8] |= (uint8_t)(1u << index % 8);
 		fprintf(l->head,
 			"  %%param%u.at = getelementptr i8, ptr addrspace(4) %%kernarg, i64 %u\n  %%param%u "

@@ -30,7 +30,7 @@ static uint32_t variable_place(struct lower *l, uint32_t symbol)
 			return k;
 	uint32_t *grown = realloc(out->variables, (out->nvariables + 1) * sizeof(*grown));
 	if (!grown) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 		return 0;
 	}
 	out->variables = grown;

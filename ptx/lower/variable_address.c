@@ -270,7 +270,7 @@ bool variable_addresses_find(struct lower *l)
 		ptx_uses_free(&h.uses);
 	}
 	free(h.queue);
-	return ok || lower_refuse(l, "out of memory");
+	return ok || lower_no_memory(l);
 }
 
 void variable_addresses_free(struct lower *l)

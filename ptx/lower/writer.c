@@ -50,7 +50,7 @@ static void declare_called(struct lower *l, const char *text)
 	if (!d->out)
 		d->out = open_memstream(&d->text, &d->bytes);
 	if (!d->out || fflush(d->out)) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 		return;
 	}
 	snprintf(known, sizeof(known), "%.*s(", (int)(open - name), name);
@@ -66,7 +66,7 @@ static void write_line(struct lower *l, const char *fmt, va_list ap)
 	char *text;
 
 	if (vasprintf(&text, fmt, ap) < 0) {
-		lower_refuse(l, "out of memory");
+		lower_no_memory(l);
 		return;
 	}
 	fputs(text, l->body);
@@ -141,4 +141,10 @@ bool lower_refuse(struct lower *l, const char *fmt, ...)
 	vsnprintf(l->out->reason, sizeof(l->out->reason), fmt, ap);
 	va_end(ap);
 	return false;
+}
+
+bool lower_no_memory(struct lower *l)
+{
+	l->no_memory |= !l->refused;
+	return lower_refuse(l, "out of memory");
 }

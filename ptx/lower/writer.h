@@ -59,7 +59,8 @@ struct lower {
 	uint32_t *homes;       /* of f's values, variable_address.c; NULL: none has one */
 	bool flushes;          /* the kernel's f32 mode flushes subnormals: every operation says .ftz */
 	bool uses_static_shared, uses_dynamic_shared, uses_runtime;
-	bool refused;
+	bool refused;   /* nothing more is written */
+	bool no_memory; /* is why */
 };
 
 /* writer.c: a call of @ct_NAME, a function of the compiler's device library, is declared by being written. */
@@ -70,6 +71,7 @@ struct ir ir_int(uint64_t v, unsigned bits);
 void ir_label(struct lower *l, unsigned label);
 struct ir ir_resize(struct lower *l, struct ir v, unsigned from, unsigned to, bool is_signed);
 bool lower_refuse(struct lower *l, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* false */
+bool lower_no_memory(struct lower *l); /* false, and no refusal */
 
 /* types.c: the view that an operation has of a register. */
 const char *ir_type(enum ptx_type t);   /* "i32", "float", "<2 x half>"; NULL: not lowered */
