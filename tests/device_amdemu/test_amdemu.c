@@ -134,6 +134,13 @@ static const struct end {
 	 1,
 	 {"illegal atomic operation of 4 bytes", "4 bytes before the nearest allocation"}},
 	{"", "LOOP: bra LOOP;", "watchdog_ms=50", DEV_FAULT_TIMEOUT, 0, 0, {"50 ms"}},
+	{"",
+	 "LOOP: ld.volatile.global.u32 v, [out]; setp.eq.u32 p, v, 0; @p bra LOOP;",
+	 "watchdog_ms=50,workers=1",
+	 DEV_FAULT_TIMEOUT,
+	 0,
+	 0,
+	 {"50 ms", "end.ptx:", "block (0,0,0)"}},
 	{".func down(.param .b32 x)\n{\n.reg .b32 v; .reg .pred p; .param .b32 y; ld.param.b32 v, [x];\n"
 	 "setp.eq.u32 p, v, 12345; @p bra OVER; add.u32 v, v, 2; st.param.b32 [y], v; call down, (y);\nOVER: "
 	 "ret;\n}\n",

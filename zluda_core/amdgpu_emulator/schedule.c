@@ -309,10 +309,21 @@ static void report(struct worker *k)
 	atomic_store(&d->stop, true);
 }
 
-/* Time is up, which is told of the first wave that has not ended. */
-static void time_out(struct worker *k)
+/* The one that was begun first. */
+static struct resident *oldest(const struct worker *k)
 {
 	struct resident *r = k->residents[0];
+
+	for (unsigned n = 1; n < k->count; n++)
+		if (group_number(k->d->l, k->residents[n]->group.id) < group_number(k->d->l, r->group.id))
+			r = k->residents[n];
+	return r;
+}
+
+/* Time is up, which is told of the first wave that has not ended, of the workgroup that has had most of it. */
+static void time_out(struct worker *k)
+{
+	struct resident *r = oldest(k);
 	unsigned n = 0;
 
 	while (n + 1 < r->group.nwaves && r->waves[n].status == WAVE_ENDED)
