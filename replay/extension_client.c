@@ -6,6 +6,7 @@
 
 #include "api/extension.h"
 #include "replay/engine.h"
+#include "replay/narrow.h"
 
 /* A library of another version may have fewer members. */
 #define HAS(x, member) \
@@ -43,6 +44,22 @@ bool extension_place(struct engine *e, uint64_t address)
 	return HAS(x, place_next) && x->place_next(address) == 0;
 }
 
+/* Behind n others; where there is no memory for it, it goes where it likes. */
+static unsigned add_global(const char *name, uint64_t address, unsigned n, const char ***names,
+			   uint64_t **addresses)
+{
+	const char **more_names = realloc(*names, (n + 1) * sizeof(**names));
+	uint64_t *more_addresses = realloc(*addresses, (n + 1) * sizeof(**addresses));
+
+	*names = more_names ? more_names : *names;
+	*addresses = more_addresses ? more_addresses : *addresses;
+	if (!more_names || !more_addresses)
+		return n;
+	more_names[n] = name;
+	more_addresses[n] = address;
+	return n + 1;
+}
+
 void extension_place_globals(struct engine *e, uint64_t load_call)
 {
 	const struct cutrace_extension *x = extension(e);
@@ -53,6 +70,9 @@ void extension_place_globals(struct engine *e, uint64_t load_call)
 	if (!HAS(x, place_module_globals))
 		return;
 	n = plan_globals_of(e, load_call, &names, &addresses);
+	if (e->narrow && e->narrow->variable && HAS(x, address_is_free) &&
+	    x->address_is_free(e->narrow->variable, sizeof(struct ptx_log_control)))
+		n = add_global(PTX_LOG_VARIABLE, e->narrow->variable, n, &names, &addresses);
 	if (n)
 		x->place_module_globals(n, names, addresses);
 	free(names);

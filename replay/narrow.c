@@ -25,7 +25,7 @@ struct narrow_launch {
 	unsigned bytes;
 	struct trace_launch row;
 	const struct trace_kernel *kernel;
-	uint64_t image;
+	uint64_t image, beyond; /* beyond: a device address behind all recorded ones */
 	struct ptx_module *m;
 	struct ptx_func *f;
 	struct narrow_said *said; /* shared memory */
@@ -129,6 +129,7 @@ static bool make_log(struct narrow_launch *l, const struct ptx_instrumented *cod
 				.text = code->text,
 				.bytes = code->bytes,
 				.threads = l->threads,
+				.variable = l->beyond,
 				.log_path = path,
 				.log = {.first_block = part->first_block,
 					.nblocks = part->nblocks,
@@ -340,6 +341,22 @@ static void write_result(struct narrow_launch *l)
 	result_close(db);
 }
 
+/* Our devices place variables where they were; one more would be in the way of those that come later. */
+static uint64_t address_beyond(struct trace *t)
+{
+	sqlite3_stmt *st = NULL;
+	uint64_t end = 0;
+
+	sqlite3_prepare_v2(
+		trace_db(t),
+		"SELECT max(base + bytes) FROM allocation WHERE kind IN ('device', 'managed', 'vmm', 'global')",
+		-1, &st, NULL);
+	if (st && sqlite3_step(st) == SQLITE_ROW)
+		end = (uint64_t)sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return end ? (end | ((64u << 20) - 1)) + 1 : 0;
+}
+
 /* ---- one launch ---------------------------------------------------------------------------------------- */
 
 /* The kernel's module as the trace has it. */
@@ -394,6 +411,7 @@ static bool open_launch(struct narrow_launch *l)
 	if (trace_launch_get(l->t, l->call, &l->row) || !l->row.kernel)
 		return false;
 	l->kernel = trace_kernel(l->t, l->row.kernel);
+	l->beyond = address_beyond(l->t);
 	l->threads = (uint64_t)l->row.block[0] * l->row.block[1] * l->row.block[2];
 	l->blocks = (uint64_t)l->row.grid[0] * l->row.grid[1] * l->row.grid[2];
 	return l->kernel && l->threads && l->threads <= 1024 && l->blocks;

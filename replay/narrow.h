@@ -36,6 +36,8 @@ struct narrow_task {
 	struct ptx_log_control log;
 	uint64_t threads;     /* of a block */
 	const char *log_path; /* a struct ptx_log_control, then the buffer */
+	uint64_t
+		variable; /* where the log's variable can be, out of the way of recorded addresses; 0: anywhere */
 	/* who stores there; 0: nothing is watched */
 	uint64_t address; /* recorded */
 	unsigned watch_bytes;
