@@ -39,13 +39,17 @@ struct narrow_launch {
 
 /* ---- which is better -------------------------------------------------------------------------- */
 
+bool narrow_is_better(const struct narrow_finding *f, const struct narrow_finding *than)
+{
+	if (than->how == NARROW_NOTHING || f->how != than->how)
+		return than->how == NARROW_NOTHING || f->how < than->how;
+	return f->rank != than->rank ? f->rank < than->rank : f->at < than->at;
+}
+
 void narrow_offer(struct narrow_finding *best, const struct narrow_finding *f)
 {
-	if (best->how != NARROW_NOTHING &&
-	    (best->how < f->how ||
-	     (best->how == f->how && (best->rank < f->rank || (best->rank == f->rank && best->at <= f->at)))))
-		return;
-	*best = *f;
+	if (narrow_is_better(f, best))
+		*best = *f;
 }
 
 unsigned narrow_rank(const struct narrow_place *p, uint64_t thread)

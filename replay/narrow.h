@@ -8,7 +8,7 @@
  * - narrow_launch.c: in the process that replays: the log is filled and kept
  * - narrow_log.c: reads logs
  * - narrow_judge.c: instructions on their operands, on the interpreter
- * - narrow_memory.c: values that came from memory; the first place at which anything is another
+ * - narrow_stores.c, narrow_memory.c: values that came from memory; the first place at which anything is another
  * - narrow_text.c: operands and results as text
  */
 #ifndef CUTRACE_REPLAY_NARROW_H
@@ -99,7 +99,9 @@ struct narrow_finding {
 	const char *note;
 };
 
-/* Keeps the better one. The storing thread's are best, its warp's next, then the earliest. */
+/* The storing thread's findings are best, its warp's next, then the earliest. */
+bool narrow_is_better(const struct narrow_finding *f, const struct narrow_finding *than);
+/* Keeps the better one. */
 void narrow_offer(struct narrow_finding *best, const struct narrow_finding *f);
 
 struct narrow_place {

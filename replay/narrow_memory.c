@@ -3,149 +3,108 @@
  * Where all instructions gave what their operands give, the log is read beside the interpreter's. A value that was read, at
  * the same place in a thread's course and at the same address, is another one: then either the thread that stored it had
  * another one to store, and the fault is there; or this was read before it was stored, or after it was overwritten, and a
- * barrier did not hold; or else the load is wrong.
+ * barrier did not hold; or else the load is wrong, or the store, which others that are right tell apart.
  */
+#include "replay/narrow_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/narrow.h"
+#define LOADS_COUNTED 200000
 
-/* The same place in both logs. */
-struct beside {
-	struct narrow_record here, interp;
-	uint64_t number; /* of the record in its thread's log */
-	uint64_t epoch;  /* barriers before it */
+struct memory {
+	const struct narrow_log *here, *interp;
+	const struct narrow_place *p;
+	struct stores stores;
 };
 
-static bool beside_first(const struct narrow_log *a, const struct narrow_log *b, uint64_t thread,
-			 struct beside *x)
+/* ---- a load's value ----------------------------------------------------------------------------- */
+
+/* The first component that is another; the number of components that are the same before it. */
+static const struct ptx_site_register *other_result(const struct beside *x, unsigned *component)
 {
-	*x = (struct beside){0};
-	return narrow_first(a, thread, &x->here) && narrow_first(b, thread, &x->interp) &&
-	       x->here.site == x->interp.site;
-}
+	const struct ptx_site *s = x->here.site;
 
-static bool is_block_barrier(const struct narrow_record *r)
-{
-	uint16_t op = narrow_inst(r->site)->op;
-
-	return (op == PTX_OP_BAR || op == PTX_OP_BARRIER) && narrow_guard_holds(r);
-}
-
-/* False: the end of either, or another course. */
-static bool beside_next(const struct narrow_log *a, const struct narrow_log *b, struct beside *x)
-{
-	bool more_here, more_there;
-
-	x->epoch += is_block_barrier(&x->interp);
-	x->number++;
-	more_here = narrow_next(a, &x->here);
-	more_there = narrow_next(b, &x->interp);
-	return more_here && more_there && x->here.site == x->interp.site;
-}
-
-/* ---- who stored it ------------------------------------------------------------------------- */
-
-struct stored {
-	bool found;
-	uint64_t thread, number, epoch, at;
-	struct narrow_record r;
-};
-
-static bool covers(const struct narrow_record *store, uint8_t space, uint64_t address, unsigned bytes)
-{
-	uint8_t its;
-	uint64_t at;
-
-	return store->site->kind == PTX_SITE_STORE && narrow_guard_holds(store) &&
-	       narrow_address(store, &its, &at) && its == space && at < address + bytes &&
-	       address < at + narrow_access_bytes(store->site);
-}
-
-/* The bytes at `address` of what the store stores. */
-static bool stored_value(const struct narrow_record *store, uint64_t address, unsigned bytes, uint64_t *value)
-{
-	const struct ptx_inst *i = narrow_inst(store->site);
-	unsigned element = ptx_type_bits((enum ptx_type)i->type) / 8;
-	uint64_t at;
-	uint8_t space;
-
-	if (!element || !narrow_address(store, &space, &at) || address < at || (address - at) % element ||
-	    bytes != element)
-		return false;
-	for (unsigned k = 1; k < i->nsrc; k++) {
-		const struct ptx_operand *o = &i->src[k];
-
-		if (at + (k - 1) * (uint64_t)element != address)
+	*component = 0;
+	for (unsigned k = 0; k < s->nregisters; k++) {
+		if (!s->registers[k].is_result)
 			continue;
-		*value = o->imm;
-		for (unsigned r = 0; o->kind == PTX_OPND_VALUE && r < store->site->nregisters; r++)
-			if (!store->site->registers[r].is_result &&
-			    store->site->registers[r].slot == store->site->f->values[o->index].slot)
-				*value = narrow_register(store, &store->site->registers[r]);
-		if (bytes < 8)
-			*value &= (1ull << 8 * bytes) - 1;
-		return true;
+		if (narrow_register(&x->here, &s->registers[k]) !=
+		    narrow_register(&x->interp, &s->registers[k]))
+			return &s->registers[k];
+		++*component;
 	}
-	return false;
+	return NULL;
 }
 
-/* What is looked for: the store, of this block if memory is the block's, of which the load should have read. */
-struct search {
-	const struct narrow_log *log;
-	uint64_t first, end; /* threads */
-	uint8_t space;
-	uint64_t address;
-	unsigned bytes;
+/* One component of a load: where from, and what it is in both logs. */
+struct loaded {
+	uint8_t space, bytes;
+	uint64_t owner, address, want, got;
 };
 
-static struct stored last_store(const struct search *q, uint64_t thread, uint64_t number, uint64_t epoch)
+static bool find_loaded(const struct memory *m, const struct beside *x, struct loaded *l)
 {
-	struct stored best = {0};
+	const struct ptx_inst *i = narrow_inst(x->here.site);
+	const struct ptx_site_register *r;
+	unsigned component, bytes = ptx_type_bits((enum ptx_type)i->type) / 8;
 
-	for (uint64_t t = q->first; t < q->end; t++) {
-		struct narrow_record r;
-		uint64_t n = 0, e = 0;
-
-		for (bool more = narrow_first(q->log, t, &r); more; more = narrow_next(q->log, &r), n++) {
-			bool before = t == thread ? n < number : e < epoch;
-
-			if (before && covers(&r, q->space, q->address, q->bytes) &&
-			    (!best.found || e >= best.epoch))
-				best = (struct stored){true, t, n, e, r.at, r};
-			e += is_block_barrier(&r);
+	if (x->here.site->kind != PTX_SITE_LOAD || !bytes || bytes > 8 ||
+	    !narrow_address(&x->here, &l->space, &l->address) || l->space == PTX_SPACE_PARAM)
+		return false;
+	r = other_result(x, &component);
+	for (unsigned k = 0; !r && k < x->here.site->nregisters; k++)
+		if (x->here.site->registers[k].is_result) {
+			r = &x->here.site->registers[k];
+			component = 0;
+			break;
 		}
+	if (!r)
+		return false;
+	l->bytes = (uint8_t)bytes;
+	l->owner = memory_owner(l->space, x->here.thread, m->p->threads);
+	l->address += (uint64_t)component * bytes;
+	l->want = narrow_register(&x->interp, r);
+	l->got = narrow_register(&x->here, r);
+	if (bytes < 8) {
+		l->want &= (1ull << 8 * bytes) - 1;
+		l->got &= (1ull << 8 * bytes) - 1;
+	}
+	return true;
+}
+
+/* The store that the interpreter read: of that value, the latest one that was before. NULL: nobody's. */
+static const struct store_entry *writer_of(const struct memory *m, const struct beside *x,
+					   const struct loaded *l)
+{
+	const struct store_entry *best = NULL;
+	size_t first, n = stores_at(&m->stores, l->space, l->owner, l->address, &first);
+
+	for (size_t k = first; k < first + n; k++) {
+		const struct store_entry *e = &m->stores.at[k];
+		bool own = e->thread == x->interp.thread;
+
+		if (e->bytes != l->bytes || e->value != l->want || e->epoch > x->epoch ||
+		    (own && e->at > x->interp.at))
+			continue;
+		/* Whose value the load got explains more. */
+		if (!best || (best->here != l->got && (e->here == l->got || e->epoch >= best->epoch)))
+			best = e;
 	}
 	return best;
 }
 
-/* A store of that value, whenever it was; *epoch: which one's. */
-static bool stores_value(const struct search *q, uint64_t value, uint64_t after, uint64_t *epoch)
+static bool is_written(const struct memory *m, const struct loaded *l)
 {
-	for (uint64_t t = q->first; t < q->end; t++) {
-		struct narrow_record r;
-		uint64_t e = 0, v;
+	size_t first;
 
-		for (bool more = narrow_first(q->log, t, &r); more; more = narrow_next(q->log, &r)) {
-			if (e >= after && covers(&r, q->space, q->address, q->bytes) &&
-			    stored_value(&r, q->address, q->bytes, &v) && v == value) {
-				*epoch = e;
-				return true;
-			}
-			e += is_block_barrier(&r);
-		}
-	}
+	for (uint64_t a = l->address < 7 ? 0 : l->address - 7; a < l->address + l->bytes; a++)
+		if (stores_at(&m->stores, l->space, l->owner, a, &first))
+			return true;
 	return false;
 }
 
-static bool record_at(const struct narrow_log *l, uint64_t thread, uint64_t number, struct narrow_record *r)
-{
-	bool more = narrow_first(l, thread, r);
-
-	while (more && number--)
-		more = narrow_next(l, r);
-	return more;
-}
+/* ---- a barrier ---------------------------------------------------------------------------------- */
 
 /* The barrier that ends a thread's epoch, counted from 0. */
 static const struct ptx_site *barrier_after(const struct narrow_log *l, uint64_t thread, uint64_t epoch,
@@ -165,54 +124,49 @@ static const struct ptx_site *barrier_after(const struct narrow_log *l, uint64_t
 	return NULL;
 }
 
-/* ---- a load ------------------------------------------------------------------------------------ */
-
-/* The first component that is another. */
-static const struct ptx_site_register *other_result(const struct beside *x, unsigned *component)
+/* What was read is stored later, or is what was there before. */
+static bool is_early(const struct memory *m, const struct beside *x, const struct loaded *l)
 {
-	const struct ptx_site *s = x->here.site;
+	size_t first, n = stores_at(&m->stores, l->space, l->owner, l->address, &first);
 
-	*component = 0;
-	for (unsigned k = 0; k < s->nregisters; k++) {
-		if (!s->registers[k].is_result)
+	for (size_t k = first; k < first + n; k++)
+		if (m->stores.at[k].epoch > x->epoch && m->stores.at[k].here == l->got)
+			return true;
+	return false;
+}
+
+static bool is_stale(const struct memory *m, const struct loaded *l, const struct store_entry *writer)
+{
+	size_t first, n = stores_at(&m->stores, l->space, l->owner, l->address, &first);
+	bool any = false;
+
+	for (size_t k = first; k < first + n; k++) {
+		const struct store_entry *e = &m->stores.at[k];
+
+		if (e == writer || e->epoch > writer->epoch)
 			continue;
-		if (narrow_register(&x->here, &s->registers[k]) !=
-		    narrow_register(&x->interp, &s->registers[k]))
-			return &s->registers[k];
-		++*component;
+		any = true;
+		if (e->here == l->got)
+			return true;
 	}
-	return NULL;
+	return !any && l->got == 0; /* never written */
 }
 
-static void set_records(struct narrow_finding *f, const struct beside *x)
+static bool blame_barrier(const struct memory *m, const struct beside *x, const struct loaded *l,
+			  const struct store_entry *writer, struct narrow_finding *f)
 {
-	unsigned words = x->here.site->words;
+	uint64_t thread = x->here.thread, after = x->epoch;
 
-	f->has_got = f->has_want = words <= sizeof(f->got) / 4;
-	if (!f->has_got)
-		return;
-	memcpy(f->got, x->here.words, 4 * words);
-	memcpy(f->want, x->interp.words, 4 * words);
-}
-
-static bool blame_barrier(const struct narrow_log *here, const struct narrow_log *interp,
-			  const struct beside *x, const struct search *q, const struct stored *writer,
-			  uint64_t got, struct narrow_finding *f)
-{
-	struct search there = *q;
-	uint64_t epoch, thread = x->here.thread, after = x->epoch;
-
-	there.log = here;
-	if (stores_value(&there, got, x->epoch + 1, &epoch)) {
-		f->note = "what was read here is stored only behind this barrier, which did not hold";
-	} else if (writer->epoch < x->epoch) {
+	if (is_early(m, x, l)) {
+		f->note = "what was read before this barrier is stored behind it only: it did not hold";
+	} else if (writer && writer->epoch < x->epoch && is_stale(m, l, writer)) {
 		f->note = "what was stored before this barrier was not read behind it: it did not hold";
 		thread = writer->thread;
 		after = writer->epoch;
 	} else {
 		return false;
 	}
-	f->site = barrier_after(interp, thread, after, &f->at);
+	f->site = barrier_after(m->interp, thread, after, &f->at);
 	f->thread = thread;
 	f->how = NARROW_VALUES;
 	f->result = NULL;
@@ -220,114 +174,220 @@ static bool blame_barrier(const struct narrow_log *here, const struct narrow_log
 	return f->site != NULL;
 }
 
-/* False: the thread that stored it had another value: the fault isn't here. */
-static bool examine_load(const struct narrow_log *here, const struct narrow_log *interp,
-			 const struct narrow_place *p, const struct beside *x, struct narrow_finding *f)
+/* ---- the store, or the load --------------------------------------------------------------------- */
+
+/* What one store stored is wrong for all who read it, while a load is wrong for one thread, or from wherever it reads. Of
+ * sites: a store that others read as it was stored is right, and so is a load that reads others' as they were. */
+struct evidence {
+	const struct beside *x;
+	const struct store_entry *store;
+	unsigned right_same, wrong_same;     /* other loads of this store's value */
+	unsigned right_elsewhere;            /* this load site, of other values */
+	unsigned wrong_loads, right_loads;   /* other load sites, of this store site */
+	unsigned wrong_stores, right_stores; /* this load site, of other store sites */
+};
+
+static void count_load(const struct memory *m, const struct beside *x, struct evidence *v)
 {
+	const struct store_entry *writer;
+	const struct ptx_site *load = v->x->here.site;
+	struct loaded l;
+	bool right;
+
+	if (!narrow_same_operands(&x->here, &x->interp) || !narrow_guard_holds(&x->here) ||
+	    !find_loaded(m, x, &l))
+		return;
+	writer = writer_of(m, x, &l);
+	if (writer && writer->here != writer->value)
+		return;
+	right = l.want == l.got;
+	if (writer == v->store && (x->here.thread != v->x->here.thread || x->here.at != v->x->here.at)) {
+		v->right_same += right;
+		v->wrong_same += !right;
+	}
+	if (writer != v->store && x->here.site == load)
+		v->right_elsewhere += right;
+	if (writer && writer->site == v->store->site && x->here.site != load) {
+		v->wrong_loads += !right;
+		v->right_loads += right;
+	}
+	if (x->here.site == load && (!writer || writer->site != v->store->site)) {
+		v->wrong_stores += !right;
+		v->right_stores += right;
+	}
+}
+
+static bool is_stores_fault(const struct memory *m, const struct beside *wrong,
+			    const struct store_entry *store)
+{
+	struct evidence v = {.x = wrong, .store = store};
+	uint64_t n = 0;
+
+	for (uint64_t t = 0; t < m->here->nthreads && t < m->interp->nthreads && n < LOADS_COUNTED; t++) {
+		struct beside x;
+
+		for (bool more = beside_first(m->here, m->interp, t, &x); more && n < LOADS_COUNTED;
+		     more = beside_next(m->here, m->interp, &x))
+			if (x.here.site->kind == PTX_SITE_LOAD) {
+				count_load(m, &x, &v);
+				n++;
+			}
+	}
+	if (v.right_same)
+		return false;
+	if (v.wrong_same && v.right_elsewhere)
+		return true;
+	if (v.wrong_stores || v.right_loads)
+		return false;
+	return v.wrong_loads || v.right_stores;
+}
+
+static void set_records(struct narrow_finding *f, const struct narrow_record *here,
+			const struct narrow_record *interp)
+{
+	unsigned words = here->site->words;
+
+	f->has_got = f->has_want = words <= sizeof(f->got) / 4;
+	if (!f->has_got)
+		return;
+	memcpy(f->got, here->words, 4 * words);
+	memcpy(f->want, interp->words, 4 * words);
+}
+
+static void blame_store(const struct memory *m, const struct store_entry *e, struct narrow_finding *f)
+{
+	struct beside x;
+	bool more = beside_first(m->here, m->interp, e->thread, &x);
+
+	while (more && x.interp.at != e->at)
+		more = beside_next(m->here, m->interp, &x);
+	f->site = e->site;
+	f->thread = e->thread;
+	f->at = e->at;
+	f->result = NULL;
+	f->has_got = f->has_want = false;
+	f->note = "what it stored is not what was read, by no load";
+	if (more)
+		set_records(f, &x.here, &x.interp);
+}
+
+/* An argument or a result of a call, which this thread itself stored: whether it stored another value. */
+static bool was_passed(const struct memory *m, const struct beside *wrong)
+{
+	struct beside x;
+	uint64_t want, got;
 	unsigned component;
-	const struct ptx_site_register *r = other_result(x, &component);
-	const struct ptx_inst *i = narrow_inst(x->here.site);
-	uint64_t block = x->here.thread / p->threads * p->threads;
-	struct search q = {
-		.log = interp, .end = interp->nthreads, .bytes = ptx_type_bits((enum ptx_type)i->type) / 8};
-	struct stored writer;
-	struct narrow_record here_too;
-	uint64_t there, stored;
+	const struct ptx_site_register *r = other_result(wrong, &component);
+	bool passed = false;
+
+	if (!r || narrow_inst(wrong->here.site)->space != PTX_SPACE_PARAM)
+		return false;
+	want = narrow_register(&wrong->interp, r);
+	got = narrow_register(&wrong->here, r);
+	for (bool more = beside_first(m->here, m->interp, wrong->here.thread, &x);
+	     more && x.here.at < wrong->here.at; more = beside_next(m->here, m->interp, &x)) {
+		uint64_t stored, stored_here;
+
+		if (x.here.site->kind == PTX_SITE_STORE &&
+		    narrow_inst(x.here.site)->space == PTX_SPACE_PARAM &&
+		    narrow_operand_value(&x.interp, 1, &stored) && stored == want &&
+		    narrow_operand_value(&x.here, 1, &stored_here))
+			passed = stored_here == got;
+	}
+	return passed;
+}
+
+/* False: the thread that stored it had another value: the fault isn't here. */
+static bool examine_load(const struct memory *m, const struct beside *x, const struct narrow_finding *best,
+			 struct narrow_finding *f)
+{
+	const struct store_entry *writer;
+	unsigned component;
+	struct loaded l;
 
 	*f = (struct narrow_finding){.how = NARROW_INSTRUCTION,
 				     .site = x->here.site,
 				     .thread = x->here.thread,
 				     .at = x->here.at,
-				     .rank = narrow_rank(p, x->here.thread),
-				     .result = r};
-	set_records(f, x);
-	if (x->here.site->kind != PTX_SITE_LOAD || !narrow_address(&x->here, &q.space, &q.address))
-		return true;
-	if (q.space == PTX_SPACE_PARAM)
-		return true;
-	q.address += (uint64_t)component * q.bytes;
-	if (q.space == PTX_SPACE_SHARED) {
-		q.first = block;
-		q.end = block + p->threads;
-	} else if (q.space == PTX_SPACE_LOCAL) {
-		q.first = x->here.thread;
-		q.end = q.first + 1;
-	}
-	writer = last_store(&q, x->here.thread, x->number, x->epoch);
-	if (!writer.found) {
-		/* Another block's, perhaps. */
-		f->how = q.space == PTX_SPACE_GLOBAL ? NARROW_VALUES : NARROW_INSTRUCTION;
-		return true;
-	}
-	if (record_at(here, writer.thread, writer.number, &here_too) && here_too.site == writer.r.site &&
-	    stored_value(&here_too, q.address, q.bytes, &there) &&
-	    stored_value(&writer.r, q.address, q.bytes, &stored) && there != stored)
+				     .rank = narrow_rank(m->p, x->here.thread),
+				     .result = other_result(x, &component)};
+	set_records(f, &x->here, &x->interp);
+	if (!find_loaded(m, x, &l))
+		return !was_passed(m, x);
+	writer = writer_of(m, x, &l);
+	if (writer && writer->here != writer->value)
 		return false;
-	if (q.space == PTX_SPACE_SHARED && writer.thread / 32 != x->here.thread / 32)
-		blame_barrier(here, interp, x, &q, &writer, narrow_register(&x->here, r), f);
+	if (l.space == PTX_SPACE_SHARED && blame_barrier(m, x, &l, writer, f))
+		return true;
+	/* Another block's, perhaps, or of parts that several stores wrote. */
+	if (!writer && (l.space == PTX_SPACE_GLOBAL || is_written(m, &l)))
+		f->how = NARROW_VALUES;
+	if (writer && narrow_is_better(f, best) && is_stores_fault(m, x, writer))
+		blame_store(m, writer, f);
 	return true;
 }
 
 /* ---- a thread's course --------------------------------------------------------------------------- */
 
 /* The branch before went another way, with the same operands. */
-static void examine_course(const struct narrow_place *p, const struct beside *last,
-			   struct narrow_finding *best)
+static void examine_course(const struct memory *m, const struct beside *last, struct narrow_finding *best)
 {
 	struct narrow_finding f = {.how = NARROW_INSTRUCTION,
 				   .site = last->here.site,
 				   .thread = last->here.thread,
 				   .at = last->here.at,
-				   .rank = narrow_rank(p, last->here.thread),
+				   .rank = narrow_rank(m->p, last->here.thread),
 				   .note = "control went elsewhere from here, with the same operands"};
 
-	set_records(&f, last);
-	if (last->here.site->kind != PTX_SITE_BRANCH || !narrow_same_operands(&last->here, &last->interp))
-		return;
-	narrow_offer(best, &f);
+	set_records(&f, &last->here, &last->interp);
+	if (last->here.site->kind == PTX_SITE_BRANCH && narrow_same_operands(&last->here, &last->interp))
+		narrow_offer(best, &f);
 }
 
-static void examine_thread(const struct narrow_log *here, const struct narrow_log *interp,
-			   const struct narrow_place *p, uint64_t thread, struct narrow_finding *best,
+/* The first value that memory or the thread's place gave, and that is another for no reason of another thread's. */
+static void examine_thread(const struct memory *m, uint64_t thread, struct narrow_finding *best,
 			   struct narrow_finding *first)
 {
 	struct beside x, last;
-	bool more = beside_first(here, interp, thread, &x), found = false;
+	bool more = beside_first(m->here, m->interp, thread, &x), found = false;
 
 	if (!more)
 		return;
-	for (; more; last = x, more = beside_next(here, interp, &x)) {
+	for (; more; last = x, more = beside_next(m->here, m->interp, &x)) {
 		struct narrow_finding f = {.how = NARROW_VALUES,
 					   .site = x.here.site,
 					   .thread = thread,
 					   .at = x.here.at,
-					   .rank = narrow_rank(p, thread)};
+					   .rank = narrow_rank(m->p, thread)};
 		unsigned component;
 		bool reads = x.here.site->kind == PTX_SITE_LOAD || x.here.site->kind == PTX_SITE_PLACE;
 
 		if (found || narrow_same_results(&x.here, &x.interp))
 			continue;
 		f.result = other_result(&x, &component);
-		set_records(&f, &x);
+		set_records(&f, &x.here, &x.interp);
 		narrow_offer(first, &f);
-		if (!reads || !narrow_same_operands(&x.here, &x.interp) || !narrow_guard_holds(&x.here))
-			continue;
-		if (examine_load(here, interp, p, &x, &f)) {
+		if (reads && narrow_same_operands(&x.here, &x.interp) && narrow_guard_holds(&x.here) &&
+		    examine_load(m, &x, best, &f)) {
 			narrow_offer(best, &f);
 			found = true;
 		}
 	}
 	if (x.here.site != x.interp.site)
-		examine_course(p, &last, best);
+		examine_course(m, &last, best);
 }
 
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best)
 {
+	struct memory m = {.here = here, .interp = interp, .p = p};
 	struct narrow_finding first = {0};
 
+	if (!stores_find(&m.stores, here, interp, p->threads))
+		return;
 	for (uint64_t t = 0; t < here->nthreads && t < interp->nthreads; t++)
-		examine_thread(here, interp, p, t, best, &first);
+		examine_thread(&m, t, best, &first);
 	if (best->how == NARROW_NOTHING)
 		*best = first;
+	free(m.stores.at);
 }
