@@ -8,6 +8,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
@@ -42,6 +43,9 @@ static const char help[] =
 	"  -j, --jobs N         isolated, in N processes at a time; 0: one a core\n"
 	"  --shard I/N          isolated, the I-th of N parts of the launches (I from 1); with -o, for\n"
 	"                       cutrace merge-results\n"
+	"  --resume FILE        isolated: go on with a replay that was interrupted by SIGINT, SIGTERM or SIGHUP,\n"
+	"                       and left OUT.partial; what it has judged is not made again\n"
+	"  --progress           how far it is, on stderr also where that is no terminal\n"
 	"  --launches A[-B]     isolated: make only the launches of calls A to B\n"
 	"  --no-compare         isolated: compare nothing after launches\n"
 	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which the\n"
@@ -81,7 +85,9 @@ enum {
 	OPT_NO_NARROW,
 	OPT_LAUNCHES,
 	OPT_NO_COMPARE,
-	OPT_SHARD
+	OPT_SHARD,
+	OPT_RESUME,
+	OPT_PROGRESS
 };
 
 static const struct option long_options[] = {
@@ -100,6 +106,8 @@ static const struct option long_options[] = {
 	{"no-narrow", no_argument, NULL, OPT_NO_NARROW},
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
+	{"resume", required_argument, NULL, OPT_RESUME},
+	{"progress", no_argument, NULL, OPT_PROGRESS},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
 	{"inject", required_argument, NULL, OPT_INJECT},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -250,6 +258,11 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_NO_NARROW: o->narrow = 0; return NULL;
 	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
+	case OPT_RESUME:
+		o->isolated = true;
+		o->resume_path = arg;
+		return NULL;
+	case OPT_PROGRESS: o->progress = true; return NULL;
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
 	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
 	case OPT_JSON: o->json = true; return NULL;
@@ -302,23 +315,40 @@ static bool report_is_seen(void)
 	return isatty(STDOUT_FILENO) || (isatty(STDERR_FILENO) && S_ISFIFO(out.st_mode));
 }
 
+/* The result is where it belongs, or gone, before a reader of the report can end this process. */
+static int put_result(struct session *s)
+{
+	if (s->opt->result_path)
+		return session_keep_result(s);
+	unlink(s->result_path);
+	s->result_is_temporary = false;
+	return 0;
+}
+
 static int finish(struct session *s)
 {
 	struct result_db *db;
 	int status = REPLAY_COULD_NOT;
 
-	if (!result_open(&db, s->result_path, false, &s->error)) {
-		status = report_status(result_sqlite(db));
-		print_report(s->opt, result_sqlite(db));
-		/* The reason is on stderr too, unless that shows it twice. */
-		if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !report_is_seen()))
-			report_reasons(result_sqlite(db), stderr);
-		result_close(db);
-		if (!session_keep_result(s))
-			return status;
+	if (result_open(&db, s->result_path, false, &s->error) || put_result(s)) {
+		diag_print(&s->error, stderr);
+		return REPLAY_COULD_NOT;
 	}
-	diag_print(&s->error, stderr);
-	return REPLAY_COULD_NOT;
+	status = report_status(result_sqlite(db));
+	print_report(s->opt, result_sqlite(db));
+	/* The reason is on stderr too, unless that shows it twice. */
+	if (status == REPLAY_COULD_NOT && (s->opt->json || s->opt->quiet || !report_is_seen()))
+		report_reasons(result_sqlite(db), stderr);
+	result_close(db);
+	return status;
+}
+
+/* As if the signal had not been caught, for who waits for this process. */
+static void end_by(int signal_number)
+{
+	fflush(NULL);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
 }
 
 /* Executes this command again without address randomisation (personality(2)). Returns when that can't be
@@ -353,11 +383,23 @@ static int finish_output(int status)
 	return REPLAY_COULD_NOT;
 }
 
+/* OUT.partial, which was kept for this. */
+static bool is_ours(const struct replay_options *o)
+{
+	size_t n = o->result_path ? strlen(o->result_path) : 0;
+
+	return n && !strncmp(o->resume_path, o->result_path, n) && !strcmp(o->resume_path + n, ".partial");
+}
+
 int replay_run(const struct replay_options *opt)
 {
-	struct session s = {.opt = opt, .show_progress = !opt->quiet && isatty(STDERR_FILENO)};
+	struct session s = {.opt = opt};
 	int status = REPLAY_COULD_NOT, rc = 0;
 
+	if (!opt->quiet && isatty(STDERR_FILENO))
+		s.progress.how = PROGRESS_TERMINAL;
+	else if (opt->progress)
+		s.progress.how = PROGRESS_LINES;
 	if (opt->isolated && (opt->envelope || opt->narrow))
 		rc = replay_own_driver(s.own_driver_path, sizeof(s.own_driver_path), &s.error);
 	if (opt->driver)
@@ -372,12 +414,18 @@ int replay_run(const struct replay_options *opt)
 		restart();
 		rc = session_run(&s); /* as it is, then */
 	}
-	if (!rc)
+	if (!rc && s.interrupted)
+		rc = resume_keep(&s);
+	else if (!rc)
 		status = finish(&s);
-	else
+	if (rc)
 		diag_print(&s.error, stderr);
 	if (s.result_is_temporary)
 		unlink(s.result_path);
+	if (s.interrupted)
+		end_by(s.interrupted);
+	if (!rc && opt->resume_path && is_ours(opt))
+		unlink(opt->resume_path);
 	return finish_output(status);
 }
 
@@ -412,6 +460,19 @@ static int check_device(const char *device)
 	return rc == CUTRACE_EINVAL ? REPLAY_USAGE : REPLAY_COULD_NOT;
 }
 
+/* OUT of OUT.partial. */
+static bool name_result(struct replay_options *o)
+{
+	static const char ending[] = ".partial";
+	size_t n = strlen(o->resume_path), k = sizeof(ending) - 1;
+
+	if (n <= k || strcmp(o->resume_path + n - k, ending) != 0)
+		return false;
+	o->resumed_path = strndup(o->resume_path, n - k);
+	o->result_path = o->resumed_path;
+	return o->result_path != NULL;
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8};
@@ -440,10 +501,8 @@ int cmd_replay(int argc, char **argv)
 		return usage(optind == argc ? "which trace?%s" : "one trace at a time%s", "");
 	if (o.device && o.driver)
 		return usage("--device names one of our devices, --driver another driver: not both%s", "");
-	if (o.shards && o.jobs > 1)
-		return usage("--shard is one part, -j several: not both%s", "");
-	if (o.last_launch && (o.shards || o.jobs > 1))
-		return usage("--launches names the part itself: no --shard or -j with it%s", "");
+	if (o.last_launch && o.shards)
+		return usage("--launches names the part itself: no --shard with it%s", "");
 	if (o.isolated && o.verify_addresses)
 		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)
@@ -452,5 +511,9 @@ int cmd_replay(int argc, char **argv)
 	if (rc)
 		return rc;
 	o.trace_path = argv[optind];
-	return replay_run(&o);
+	if (o.resume_path && !o.result_path && !name_result(&o))
+		return usage("name the whole result with -o: %s does not end with .partial", o.resume_path);
+	rc = replay_run(&o);
+	free(o.resumed_path);
+	return rc;
 }

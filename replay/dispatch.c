@@ -402,6 +402,12 @@ static void replay_call(struct engine *e, const struct trace_call *rec, const st
 	c->f = f;
 	c->name = tf ? tf->name : "unknown function";
 	c->thread = rec->thread;
+	if (launch_stands_in(e, c)) {
+		transfers_host_writes(e, c);
+		e->sticky = 0;
+		arena_free(&c->arena);
+		return;
+	}
 	load_memory(e, c);
 	if (is_wanted(e, c))
 		perform(e, c);
@@ -472,6 +478,38 @@ static int take_call(struct engine *e, struct waiting *w, const struct trace_cal
 	return 0;
 }
 
+static uint64_t oldest_waiting(const struct waiting *w)
+{
+	uint64_t id = UINT64_MAX;
+
+	for (size_t i = 0; i < w->n; i++)
+		id = w->heap[i].id < id ? w->heap[i].id : id;
+	return id;
+}
+
+/* The end, for good or because a signal came; *rec is the call that is not made any more. */
+static int end_stream(struct engine *e, struct waiting *w, const struct trace_call *rec)
+{
+	uint64_t waiting = oldest_waiting(w);
+
+	if (e->interrupted) {
+		transfers_drain(e);
+		shard_settle(e, waiting < rec->id ? waiting : rec->id);
+		return 0;
+	}
+	issue_waiting(e, w, UINT64_MAX);
+	transfers_drain(e);
+	if (e->faulted && e->stop_at_fault)
+		return 0;
+	shard_settle(e, UINT64_MAX);
+	if (e->counts.captured)
+		engine_say(
+			e, 0, "info",
+			"%llu copies were captured into graphs; what graph launches returned is not compared",
+			(unsigned long long)e->counts.captured);
+	return 0;
+}
+
 static int run_stream(struct engine *e, struct waiting *w, struct trace_call_iter *it)
 {
 	uint64_t stop = e->blame ? e->blame->stop_at : e->opt->stop_at;
@@ -481,26 +519,18 @@ static int run_stream(struct engine *e, struct waiting *w, struct trace_call_ite
 	while ((rc = trace_call_next(it, &rec)) > 0) {
 		if ((stop && rec.id > stop) || rec.id >= e->shard_end)
 			break;
+		e->interrupted = e->board && atomic_load(&e->board->stop);
+		if (e->interrupted || (shard_reaches(e, rec.id) && shard_enter(e, rec.id, oldest_waiting(w))))
+			break;
 		issue_waiting(e, w, rec.id);
 		if (take_call(e, w, &rec))
 			return CUTRACE_ENOMEM;
 		if (e->no_device || (e->faulted && e->stop_at_fault))
 			return 0;
-		if (e->progress)
-			e->progress(rec.id, e->last_call);
+		if (e->board)
+			atomic_store(&e->board->call, rec.id);
 	}
-	if (rc < 0)
-		return rc;
-	issue_waiting(e, w, UINT64_MAX);
-	transfers_drain(e);
-	if (e->faulted && e->stop_at_fault)
-		return 0;
-	if (e->counts.captured)
-		engine_say(
-			e, 0, "info",
-			"%llu copies were captured into graphs; what graph launches returned is not compared",
-			(unsigned long long)e->counts.captured);
-	return 0;
+	return rc < 0 ? rc : end_stream(e, w, &rec);
 }
 
 int engine_run(struct engine *e, struct diag *d)

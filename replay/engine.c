@@ -33,7 +33,7 @@ int engine_init(struct engine *e, const char *driver_path, struct diag *d)
 	rc = shard_plan(e, d);
 	if (rc)
 		return rc;
-	result_range(e->out, e->shard_first, e->shard_end);
+	result_of_shard(e->out, e);
 	if (e->opt->driver && reserve_plan(e))
 		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "cannot read its allocations");
 	if (e->reserve_clashes && e->opt->may_restart && !getenv("CUTRACE_REPLAY_NO_ASLR"))
@@ -68,6 +68,7 @@ void engine_free(struct engine *e)
 	free(e->reasons);
 	free(e->scratch);
 	free(e->written);
+	free(e->unsettled);
 	module_free_images(e);
 	reserve_drop(e);
 	recorded_ptx_free(e);
@@ -76,4 +77,40 @@ void engine_free(struct engine *e)
 	if (e->trace)
 		trace_close(e->trace);
 	arena_free(&e->arena);
+}
+
+void engine_write_counts(struct engine *e)
+{
+	const struct counts *c = &e->counts;
+	const struct {
+		const char *what;
+		uint64_t n;
+	} rows[] = {
+		{"calls", c->calls},
+		{"issued", c->issued},
+		{"skipped", c->skipped},
+		{"nested", c->nested},
+		{"in_flight", c->in_flight},
+		{"foreign", c->foreign},
+		{"refused", c->refused},
+		{"launches", c->launches},
+		{"launches_refused", c->launches_refused},
+		{"launches_left_out", c->launches_left_out},
+		{"launches_injected", c->launches_injected},
+		{"written", c->written},
+		{"hashes", c->hashes},
+		{"copies", c->copies},
+		{"captured", c->captured},
+		{"captured_alive", c->captured_alive},
+		{"images_alive", e->images.used},
+		{"faults", c->faults},
+		{"failed_skipped", c->failed_skipped},
+		{"result_differs", c->result_differs},
+		{"rewritten_params", e->addresses.rewritten_params},
+		{"rewritten_words", e->addresses.rewritten_words},
+		{"tainted", e->tainted},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		result_count(e->out, rows[i].what, rows[i].n);
 }

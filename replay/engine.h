@@ -14,6 +14,8 @@
  * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
  * - written.c: what launches wrote; shard.c: which launches are this replay's
  * - excerpt_take.c, excerpt.c: a few launches as a trace of their own
+ * - written.c: what launches wrote; shard.c: which launches are this replay's; ledger.c: what its processes know of each
+ *   other; progress.c: how far it is, and signals; resume.c: going on with one that was interrupted
  * - check.c: recorded results against live ones; result.c: the result database
  * - blame.c: which PTX line stored it
  */
@@ -24,12 +26,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "api/api.h"
 #include "base/arena.h"
 #include "base/diag.h"
 #include "ptx/ir.h"
 #include "replay/driver.h"
+#include "replay/ledger.h"
 #include "replay/map.h"
 #include "replay/replay.h"
 #include "trace/trace.h"
@@ -211,6 +215,8 @@ bool link_replay(struct engine *e, struct call *c);
 /* Why kernels of the module or library of this row of the trace can't run, or NULL. */
 const char *module_missing(struct engine *e, uint64_t id);
 
+/* What it wrote when recorded is taken, as it is another's to make. False: the trace doesn't have it, or it is this one's. */
+bool launch_stands_in(struct engine *e, struct call *c);
 void launch_replay(struct engine *e, struct call *c);
 
 /* doubt.c. A launch that faults here and did not when recorded is left out of a replay from the start: what it
@@ -308,6 +314,12 @@ int excerpt_take_end(struct engine *e, bool whole, struct diag *d);
 /* The calls that are this replay's to judge, of an isolated one that is a shard, or a search for one line. */
 int shard_plan(struct engine *e, struct diag *d);
 bool shard_has(const struct engine *e, uint64_t call);
+/* Before each call, and with the oldest one that still waits for its turn: what is behind is noted as done. True: no
+ * launch from here on is this process's. */
+bool shard_reaches(const struct engine *e, uint64_t call);
+bool shard_enter(struct engine *e, uint64_t call, uint64_t waiting);
+/* At the end, and early: all before this call is done. */
+void shard_settle(struct engine *e, uint64_t before);
 
 /* ---- result.c: the result database -------------------------------------- */
 
@@ -329,8 +341,10 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 void result_close(struct result_db *db);
 void result_scope(struct result_db *db, uint32_t process, unsigned pass);
 void result_mute(struct result_db *db); /* from now on only result_store writes */
-void result_range(struct result_db *db, uint64_t first,
-		  uint64_t end); /* only what is of these calls is written */
+/* Only what is of the calls that the engine's shard has is written. */
+void result_of_shard(struct result_db *db, const struct engine *e);
+void result_done(struct result_db *db, uint64_t first, uint64_t end); /* calls that are judged */
+void result_watch(struct result_db *db, struct ledger_board *board);  /* differences are counted there */
 /* Adds the rows of another result, of another shard of the same replay. */
 int result_merge(struct result_db *db, const char *path, struct diag *d);
 void result_meta(struct result_db *db, const char *key, const char *value);
@@ -426,24 +440,30 @@ struct engine {
 	bool spaced; /* pass 2: an allocation of ours came first */
 	const struct blame_request *blame;
 	bool watching;
-	uint64_t last_call;      /* of the trace; for progress */
 	struct written *written; /* stands in for launches, and is not yet in memory */
 	size_t nwritten, written_capacity;
 	bool unjudged;                   /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
+	struct ledger_board *board;      /* NULL: nobody watches */
+	const struct ledger *ledger;     /* of whom the chunks are; NULL: all are this replay's */
+	unsigned worker;
+	const struct ledger_range *chunk; /* the one that calls are in */
+	struct ledger_range *unsettled;   /* chunks that were this process's, and are not yet noted as done */
+	size_t nunsettled;
+	bool interrupted;
 	const struct map *probe_calls; /* only these launches are made, on the interpreter, and kept; NULL */
 	struct taking *taking;         /* the excerpt that is being made; NULL */
 	const struct visit *visit;     /* who looks at a launch; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
 	struct narrow_task *narrow; /* a launch that is logged or watched; NULL */
-	int (*progress)(uint64_t call, uint64_t last);
 };
 
 #define ENGINE_RESTART 1 /* engine_init: session.restart's reason */
 int engine_init(struct engine *e, const char *driver_path, struct diag *d);
 int engine_run(struct engine *e, struct diag *d);
 void engine_free(struct engine *e);
+void engine_write_counts(struct engine *e);
 
 /* plan.c */
 int plan_make(struct engine *e, struct diag *d);
@@ -459,13 +479,26 @@ bool plan_context_device(struct engine *e, uint64_t recorded, uint64_t *device);
 bool plan_allocation(struct engine *e, uint64_t call, uint64_t base, uint64_t *id, const char **kind);
 
 /* session.c */
+struct progress {
+	enum { PROGRESS_NONE, PROGRESS_TERMINAL, PROGRESS_LINES } how;
+	struct timespec start, last;
+	const char *phase; /* "": launches are made; NULL: nothing is shown */
+};
 struct session {
 	const struct replay_options *opt;
 	char driver_path[4096];
 	char result_path[4096];
 	char own_driver_path[4096]; /* of our interpreter, whatever the target is */
 	char probe_folder[4200];    /* "": results are not kept */
-	bool result_is_temporary, show_progress;
+	char base_path[4200];       /* what an interrupted replay has judged; "": this one begins */
+	bool result_is_temporary;
+	bool in_front; /* this process shows progress, and ends the replay on a signal */
+	struct progress progress;
+	struct ledger *ledger; /* from the first process on */
+	unsigned worker;       /* this process's number in the ledger */
+	uint64_t last_call;
+	int interrupted; /* by this signal */
+	uint64_t launches, launches_done, launches_before; /* before: judged before it was interrupted */
 	bool restart;              /* recorded addresses are taken; without randomisation they may be free */
 	unsigned ndevices;         /* that the program used */
 	struct left_out *left_out; /* launches that faulted in this replay */

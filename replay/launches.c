@@ -188,7 +188,8 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 
 static void after_launch(struct engine *e, struct call *c, const struct trace_launch *l)
 {
-	e->counts.launches += shard_has(e, c->rec->id);
+	if (shard_has(e, c->rec->id))
+		e->counts.launches++;
 	e->last_launch = c->rec->id;
 	e->last_kernel = l->kernel;
 	recorded_ptx_note_launch(e, c->rec->id, l->kernel ? trace_kernel(e->trace, l->kernel) : NULL);
@@ -257,6 +258,24 @@ static const char *why_not_made(const struct call *c)
 	return c->result && !driver_error_is_fault(c->result) ? driver_error_name(c->result) : NULL;
 }
 
+static void count_launch(struct engine *e, const struct call *c)
+{
+	if (e->board && !e->blame && !e->probe_calls && shard_has(e, c->rec->id))
+		atomic_fetch_add(&e->board->launches, 1);
+}
+
+bool launch_stands_in(struct engine *e, struct call *c)
+{
+	struct trace_launch l;
+
+	if (!c->f || !(c->f->flags & API_FUNC_LAUNCH) || c->rec->result || shard_has(e, c->rec->id) ||
+	    excerpt_wants(e, c->rec->id) || trace_launch_get(e->trace, c->rec->id, &l) ||
+	    !written_stand_in(e, c))
+		return false;
+	note_only(e, c, &l);
+	return true;
+}
+
 void launch_replay(struct engine *e, struct call *c)
 {
 	struct trace_launch l;
@@ -266,10 +285,11 @@ void launch_replay(struct engine *e, struct call *c)
 
 	if (wanted)
 		excerpt_before(e, c, &l);
-	if (known && !c->rec->result && !shard_has(e, c->rec->id) && written_stand_in(e, c)) {
+	if (wanted && !shard_has(e, c->rec->id) && written_stand_in(e, c)) {
 		note_only(e, c, &l);
 		return;
 	}
+	count_launch(e, c);
 	written_flush(e, c);
 	make_launch(e, c, known ? &l : NULL);
 	visit_left(e, c);

@@ -16,6 +16,7 @@
 /* Rows of one call are in one shard only; what every shard says is taken once. Launches add up, the calls that each
  * had to make before its own do not. */
 static const char merge_sql[] =
+	"CREATE INDEX IF NOT EXISTS diagnostic_call ON diagnostic (process, call, message);"
 	"INSERT INTO verdict SELECT (SELECT coalesce(max(id), 0) FROM verdict) + v.id, v.pass, v.process, "
 	"v.call, v.kind, v.grade, v.func, v.launch, v.kernel, v.kernel_name, v.allocation, v.base, v.bytes, "
 	"v.elem_type, v.elements, v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, "
@@ -29,7 +30,8 @@ static const char merge_sql[] =
 	"INSERT INTO count SELECT pass, process, what, n FROM shard.count WHERE true ON CONFLICT DO UPDATE "
 	"SET n = CASE WHEN what IN ('launches', 'launches_refused', 'launches_left_out', "
 	"'launches_injected', 'written', 'hashes', 'faults') THEN n + excluded.n ELSE max(n, excluded.n) END;"
-	"INSERT OR REPLACE INTO meta SELECT * FROM shard.meta WHERE key <> 'shard';";
+	"INSERT INTO done SELECT * FROM shard.done;"
+	"INSERT OR REPLACE INTO meta SELECT * FROM shard.meta WHERE key NOT IN ('shard', 'interrupted');";
 
 static int attach(sqlite3 *db, const char *path)
 {

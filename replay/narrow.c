@@ -156,9 +156,9 @@ static void check_reproduction(struct narrow_launch *l)
 {
 	uint64_t before = 0, now = 0;
 
-	if (l->note[0] ||
-	    (probe_element(l->s, l->t, l->process, l->call, 0, l->address, l->bytes, &before) &&
-	     probe_element(l->s, l->t, l->process, l->call, RUN_TARGET, l->address, l->bytes, &now) &&
+	/* What it gave may not have been kept: of many launches, or by a replay that was interrupted. */
+	if (l->note[0] || !probe_element(l->s, l->t, l->process, l->call, 0, l->address, l->bytes, &before) ||
+	    (probe_element(l->s, l->t, l->process, l->call, RUN_TARGET, l->address, l->bytes, &now) &&
 	     before == now))
 		return;
 	snprintf(l->note, sizeof(l->note),
@@ -481,12 +481,9 @@ int narrow_differences(struct session *s)
 	struct trace *t = NULL;
 	int rc = n && said != MAP_FAILED ? trace_open(&t, s->opt->trace_path, &s->error) : 0;
 
-	for (unsigned k = 0; k < n && t; k++) {
-		if (s->show_progress)
-			fprintf(stderr, "\rreplay: looking for the first wrong line, launch %u of %u\033[K",
-				k + 1, n);
+	progress_begin(&s->progress, "looking for the first wrong line");
+	for (unsigned k = 0; k < n && t && !interrupted(s); k++)
 		narrow_chosen(s, t, &c[k], said);
-	}
 	if (t)
 		trace_close(t);
 	if (said != MAP_FAILED)

@@ -179,7 +179,6 @@ int plan_make(struct engine *e, struct diag *d)
 	if (trace_modules(e->trace, e->process, add_module, e) < 0 || index_creators(e))
 		return diag_set(d, CUTRACE_ECORRUPT, e->opt->trace_path, "cannot read its modules");
 	e->nallocations = (uint64_t)query_int(e, "SELECT max(id) FROM allocation", 0);
-	e->last_call = (uint64_t)query_int(e, "SELECT max(id) FROM call", 0);
 	e->has_host_writes = query_int(e, "SELECT EXISTS (SELECT 1 FROM host_write)", 0) != 0;
 	find_globals(e);
 	return 0;

@@ -35,7 +35,10 @@ struct replay_options {
 	uint64_t first_launch, last_launch; /* of an isolated replay: calls; 0: all */
 	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
 	bool no_compare;                    /* what launches wrote: put back unseen */
+	const char *resume_path;            /* the result of an interrupted replay, to go on with; NULL */
+	char *resumed_path;                 /* result_path where the command line does not name it */
 	bool json, verbose, quiet;
+	bool progress;         /* also where nobody watches: as lines */
 	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
 	/* A trace of the launches of first_launch to last_launch alone (excerpt.h); no path: none is made. */

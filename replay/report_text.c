@@ -467,6 +467,9 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 		fprintf(out,
 			"note: the trace has no hashes of its rows (an earlier cutrace made it): damage to "
 			"arguments and results would not show\n");
+	if (report_number(db, "SELECT value FROM meta WHERE key = 'resumed'"))
+		fprintf(out, "note: %" PRId64 " launches were judged before it was interrupted\n",
+			report_number(db, "SELECT value FROM meta WHERE key = 'resumed'"));
 	if (r.in_flight)
 		fprintf(out, "note: %" PRId64 " calls had not returned when the recording ended\n",
 			r.in_flight);

@@ -58,15 +58,19 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS store (id INTEGER PRIMARY KEY, process INTEGER, verdict INTEGER, how "
 	"TEXT,"
 	" launch INTEGER, kernel_name TEXT, line INTEGER, text TEXT, source TEXT, block TEXT, thread TEXT, "
-	"note TEXT);";
+	"note TEXT);"
+	/* Of an isolated replay: calls from first to before `end` are judged. */
+	"CREATE TABLE IF NOT EXISTS done (process INTEGER, first INTEGER, \"end\" INTEGER);";
 
 struct result_db {
 	sqlite3 *db;
 	sqlite3_stmt *verdict, *diagnostic, *allocation, *count;
 	uint32_t process;
 	unsigned pass, rows;
-	uint64_t first, end; /* calls whose rows are written */
-	bool mute;           /* only stores are written: a run that repeats another */
+	const struct engine *shard; /* only rows of its calls are written; NULL: all */
+	struct ledger_board *board;
+	struct timespec flushed;
+	bool mute; /* only stores are written: a run that repeats another */
 };
 
 static sqlite3_stmt *prepare(struct result_db *r, const char *sql)
@@ -97,8 +101,9 @@ static int open_file(struct result_db *r, const char *path, bool create, struct 
 	if (sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), NULL) !=
 	    SQLITE_OK)
 		return open_failed(r, path, d);
-	/* A replay can be repeated: nothing is worth waiting for the disk. */
-	sqlite3_exec(r->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL);
+	/* A replay can be repeated: nothing is worth waiting for the disk. But one that is killed leaves what can be
+	 * read, and gone on with. */
+	sqlite3_exec(r->db, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
 	if (!create)
 		return 0;
 	rc = sqlite3_exec(r->db, schema, NULL, NULL, &error);
@@ -143,7 +148,6 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 		return rc;
 	}
 	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
-	r->end = UINT64_MAX;
 	r->verdict = prepare(r, "INSERT INTO verdict VALUES "
 				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
 				"NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)");
@@ -183,15 +187,19 @@ void result_mute(struct result_db *r)
 	r->mute = true;
 }
 
-void result_range(struct result_db *r, uint64_t first, uint64_t end)
+void result_of_shard(struct result_db *r, const struct engine *e)
 {
-	r->first = first;
-	r->end = end;
+	r->shard = e;
+}
+
+void result_watch(struct result_db *r, struct ledger_board *board)
+{
+	r->board = board;
 }
 
 static bool in_range(const struct result_db *r, uint64_t call)
 {
-	return !call || (call >= r->first && call < r->end);
+	return !call || !r->shard || shard_has(r->shard, call);
 }
 
 void result_scope(struct result_db *r, uint32_t process, unsigned pass)
@@ -275,6 +283,18 @@ static void bind_place(sqlite3_stmt *st, const struct extension_fault *f)
 	bind_text(st, 31, f->line ? thread : NULL);
 }
 
+/* What matters survives a driver that dies; where nearly all differs, most of it does. */
+static void flush_now_and_then(struct result_db *r)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if ((now.tv_sec - r->flushed.tv_sec) * 1000 + (now.tv_nsec - r->flushed.tv_nsec) / 1000000 < 20)
+		return;
+	result_flush(r);
+	r->flushed = now;
+}
+
 void result_verdict(struct result_db *r, const struct verdict *v)
 {
 	sqlite3_stmt *st = r->verdict;
@@ -306,8 +326,23 @@ void result_verdict(struct result_db *r, const struct verdict *v)
 	if (v->fault)
 		bind_place(st, v->fault);
 	step(r, st);
-	if (v->r.beyond)
-		result_flush(r); /* what matters survives a driver that dies */
+	if (!v->r.beyond && strcmp(v->grade, "fault") != 0)
+		return;
+	if (r->board)
+		atomic_fetch_add(&r->board->differences, 1);
+	flush_now_and_then(r);
+}
+
+void result_done(struct result_db *r, uint64_t first, uint64_t end)
+{
+	sqlite3_stmt *st = prepare(r, "INSERT INTO done VALUES (?,?,?)");
+
+	sqlite3_bind_int64(st, 1, r->process);
+	sqlite3_bind_int64(st, 2, (sqlite3_int64)first);
+	sqlite3_bind_int64(st, 3, end > INT64_MAX ? INT64_MAX : (sqlite3_int64)end);
+	sqlite3_step(st);
+	sqlite3_finalize(st);
+	result_flush(r);
 }
 
 void result_diagnostic(struct result_db *r, uint64_t call, const char *severity, const char *message)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "replay/engine.h"
@@ -24,88 +24,7 @@
 #define EXIT_RESTART 99 /* of a child: ENGINE_RESTART */
 #define EXIT_FAULTED 98 /* a fault that the recording did not have: the last verdict */
 
-/* ---- progress ----------------------------------------------------------- */
-
-static struct timespec progress_start, progress_last;
-
-static double seconds_since(const struct timespec *t)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
-}
-
-static int show_progress(uint64_t call, uint64_t last)
-{
-	double elapsed, part = last ? (double)call / (double)last : 1;
-
-	if (seconds_since(&progress_last) < 0.2)
-		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &progress_last);
-	elapsed = seconds_since(&progress_start);
-	fprintf(stderr, "\rreplay: %5.1f %%, call %llu of %llu", 100 * part, (unsigned long long)call,
-		(unsigned long long)last);
-	if (part > 0.01)
-		fprintf(stderr, ", %.0f s left", elapsed / part - elapsed);
-	fputs("\033[K", stderr); /* what is left of a longer line */
-	return 0;
-}
-
-/* Whether a line was written only the process that replays knows. */
-static void end_progress(void)
-{
-	fputs("\r\033[K", stderr);
-}
-
-/* Before the first call: a long trace takes seconds. */
-static void show_checking(void *ctx, int permille)
-{
-	const struct session *s = ctx;
-
-	if (s->show_progress && seconds_since(&progress_last) >= 0.2) {
-		clock_gettime(CLOCK_MONOTONIC, &progress_last);
-		fprintf(stderr, "\rreplay: checking the trace: %d %%\033[K", permille / 10);
-	}
-}
-
 /* ---- one process -------------------------------------------------------- */
-
-static void write_counts(struct engine *e)
-{
-	const struct counts *c = &e->counts;
-	const struct {
-		const char *what;
-		uint64_t n;
-	} rows[] = {
-		{"calls", c->calls},
-		{"issued", c->issued},
-		{"skipped", c->skipped},
-		{"nested", c->nested},
-		{"in_flight", c->in_flight},
-		{"foreign", c->foreign},
-		{"refused", c->refused},
-		{"launches", c->launches},
-		{"launches_refused", c->launches_refused},
-		{"launches_left_out", c->launches_left_out},
-		{"launches_injected", c->launches_injected},
-		{"written", c->written},
-		{"hashes", c->hashes},
-		{"copies", c->copies},
-		{"captured", c->captured},
-		{"captured_alive", c->captured_alive},
-		{"images_alive", e->images.used},
-		{"faults", c->faults},
-		{"failed_skipped", c->failed_skipped},
-		{"result_differs", c->result_differs},
-		{"rewritten_params", e->addresses.rewritten_params},
-		{"rewritten_words", e->addresses.rewritten_words},
-		{"tainted", e->tainted},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		result_count(e->out, rows[i].what, rows[i].n);
-}
 
 static void write_target(struct engine *e)
 {
@@ -157,6 +76,8 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 	result_scope(e->out, r->process, r->pass);
 	if (r->blame || r->probe)
 		result_mute(e->out);
+	else
+		result_watch(e->out, e->board);
 	rc = engine_init(e, r->probe && !r->probe->on_target ? r->s->own_driver_path : r->s->driver_path, d);
 	if (!rc && doubt_load(e, r->s->left_out, r->s->nleft_out))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
@@ -170,8 +91,10 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 		return rc;
 	if (r->blame)
 		blame_collect(e);
-	else if (!r->probe && (!e->faulted || !e->stop_at_fault))
-		write_counts(e);
+	else if (!r->probe && (!e->faulted || !e->stop_at_fault)) {
+		engine_write_counts(e);
+		result_count(e->out, "ended", 1);
+	}
 	return 0;
 }
 
@@ -220,8 +143,10 @@ static int child(const struct run *r)
 	e->visit = r->visit;
 	e->stop_at_fault = !r->blame && !r->give_up;
 	e->results = r->results;
-	if (!r->blame && !r->probe && r->s->show_progress)
-		e->progress = show_progress;
+	e->board = r->s->ledger ? r->s->ledger->board : NULL;
+	if (!r->blame && !r->probe && r->s->opt->isolated && !r->s->opt->excerpt)
+		e->ledger = r->s->ledger;
+	e->worker = r->s->worker;
 	rc = run_engine(r, e, &d);
 	if (rc == ENGINE_RESTART)
 		_exit(EXIT_RESTART);
@@ -249,7 +174,7 @@ static bool has_ended(struct result_db *db, const struct run *r)
 
 	if (sqlite3_prepare_v2(
 		    result_sqlite(db),
-		    "SELECT EXISTS (SELECT 1 FROM count WHERE process = ?1 AND pass = ?2) OR EXISTS "
+		    "SELECT EXISTS (SELECT 1 FROM count WHERE process = ?1 AND pass = ?2 AND what = 'ended') OR EXISTS "
 		    "(SELECT 1 FROM diagnostic WHERE process = ?1 AND pass = ?2 AND severity = 'fatal')",
 		    -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, r->process);
@@ -267,7 +192,7 @@ static int note_death(struct session *s, const struct run *r, int status)
 	char text[256];
 	int rc;
 
-	if (r->blame || r->probe)
+	if (r->blame || r->probe || interrupted(s))
 		return 0;
 	rc = result_open(&db, s->result_path, false, &s->error);
 	if (rc)
@@ -296,10 +221,11 @@ int run_process(struct run *r)
 	pid = fork();
 	if (pid < 0)
 		return diag_set(&r->s->error, CUTRACE_EIO, "", "cannot fork: %s", strerror(errno));
-	if (!pid)
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		_exit(child(r));
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	}
+	session_wait(r->s, pid, &status);
 	r->s->restart = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_RESTART;
 	/* A run that goes on whatever happens has no such end of its own. */
 	r->faulted = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAULTED && !r->give_up && !r->blame;
@@ -309,6 +235,19 @@ int run_process(struct run *r)
 }
 
 /* ---- which processes ---------------------------------------------------- */
+
+/* Several processes go on meanwhile: what they made of rows that are damaged is thrown away. */
+int session_check_rows(struct session *s)
+{
+	struct trace *t;
+	int rc = trace_open(&t, s->opt->trace_path, &s->error);
+
+	if (rc)
+		return rc;
+	rc = trace_check_rows(t, progress_checking, &s->progress, &s->error);
+	trace_close(t);
+	return rc;
+}
 
 /* Processes that made calls. */
 static int list_processes(struct session *s, struct recorded *out)
@@ -322,11 +261,6 @@ static int list_processes(struct session *s, struct recorded *out)
 	if (rc)
 		return rc;
 	memset(out, 0, sizeof(*out));
-	rc = trace_check_rows(t, show_checking, s, &s->error);
-	if (rc) {
-		trace_close(t);
-		return rc;
-	}
 	out->verified = trace_has_row_hashes(t);
 	uuid = trace_meta_text(t, "uuid");
 	snprintf(out->uuid, sizeof(out->uuid), "%s", uuid ? uuid : "");
@@ -351,9 +285,13 @@ static int list_processes(struct session *s, struct recorded *out)
 	out->has_contents = st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	st = NULL;
-	sqlite3_prepare_v2(trace_db(t), "SELECT max(device) + 1 FROM context", -1, &st, NULL);
-	if (st && sqlite3_step(st) == SQLITE_ROW)
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT (SELECT max(device) + 1 FROM context), (SELECT max(id) FROM call)", -1,
+			   &st, NULL);
+	if (st && sqlite3_step(st) == SQLITE_ROW) {
 		s->ndevices = (unsigned)sqlite3_column_int(st, 0);
+		s->last_call = (uint64_t)sqlite3_column_int64(st, 1);
+	}
 	sqlite3_finalize(st);
 	trace_close(t);
 	return 0;
@@ -390,12 +328,11 @@ static void find_store(struct session *s)
 	static const char with_element[] =
 		"SELECT c.process, c.id, c.live, c.address, coalesce(h.call, c.call), coalesce(h.launch, "
 		"c.launch), c.elem_type, h.id IS NOT NULL"
-		" FROM verdict c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
+		" FROM (SELECT * FROM verdict WHERE kind IN ('copy', 'written') AND grade = 'differs' AND "
+		"pass = 1 ORDER BY call, id LIMIT 1) c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
 		"'hash' AND"
 		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
-		"  c.address < base + bytes AND call < c.call)"
-		" WHERE c.kind IN ('copy', 'written') AND c.grade = 'differs' AND c.pass = 1 ORDER BY "
-		"c.call, c.id LIMIT 1";
+		"  c.address < base + bytes AND call < c.call)";
 	static const char hash_only[] =
 		"SELECT process, id, NULL, address, call, launch, elem_type, 1 FROM verdict"
 		" WHERE kind = 'hash' AND grade = 'differs' AND pass = 1 ORDER BY call, id LIMIT 1";
@@ -440,7 +377,7 @@ static int replay_all(struct session *s, const struct recorded *rec, unsigned pa
 {
 	int rc = 0;
 
-	for (unsigned i = 0; i < rec->n && !rc; i++) {
+	for (unsigned i = 0; i < rec->n && !rc && !interrupted(s); i++) {
 		struct run r = {.s = s,
 				.process = rec->ids[i],
 				.pass = pass,
@@ -501,55 +438,119 @@ static int replay_part(struct session *part, void *ctx)
 	return rc ? rc : replay_all(part, ctx, 1, NULL, NULL);
 }
 
+/* ---- all of it ---------------------------------------------------------- */
+
+static int check_wishes(struct session *s, const struct recorded *rec)
+{
+	if (s->opt->isolated && !rec->has_contents) {
+		diag_set(&s->error, CUTRACE_ENOENT, s->opt->trace_path,
+			 "launches can't be replayed each on its own: the trace does not have what they "
+			 "wrote");
+		diag_hint(&s->error,
+			  "record it with --check=contents, or replay without --isolated, --shard and -j");
+		return s->error.code;
+	}
+	return s->opt->inject ? injection_check(s) : 0;
+}
+
+static int plan_work(struct session *s, const struct recorded *rec, struct ledger *ledger)
+{
+	const struct replay_options *o = s->opt;
+	struct ledger_plan p = {.processes = rec->ids,
+				.nprocesses = rec->n,
+				.shard = o->shard,
+				.shards = o->shards,
+				.first = o->first_launch,
+				.end = o->last_launch && o->last_launch < UINT64_MAX ? o->last_launch + 1
+										     : UINT64_MAX,
+				.share = o->isolated,
+				.trace_path = o->trace_path};
+	struct trace *t;
+	int rc = o->resume_path ? resume_begin(s, &p.done, &p.ndone) : 0;
+
+	if (!rc)
+		rc = trace_open(&t, o->trace_path, &s->error);
+	if (rc) {
+		free(p.done);
+		return rc;
+	}
+	p.trace = trace_db(t);
+	rc = ledger_make(ledger, &p, &s->error);
+	s->launches_before = ledger->launches_done;
+	trace_close(t);
+	s->ledger = ledger;
+	s->worker = 1;
+	return rc;
+}
+
+/* The launches, and what is asked of them afterwards. */
+static int replay_and_judge(struct session *s, const struct recorded *rec, FILE *results)
+{
+	int rc = 0;
+
+	progress_begin(&s->progress, "");
+	if (s->opt->isolated && (s->opt->envelope || s->opt->narrow) && !s->opt->no_compare)
+		rc = probe_folder_make(s);
+	if (!rc && s->opt->jobs > 1)
+		rc = shards_run(s, replay_part, (void *)(uintptr_t)rec);
+	else if (!rc)
+		rc = replay_all(s, rec, 1, NULL, results);
+	if (!rc && s->base_path[0])
+		rc = resume_end(s);
+	progress_begin(&s->progress, "looking at what differs");
+	if (!rc && results && !interrupted(s))
+		rc = verify_addresses(s, rec, results);
+	if (!rc && s->probe_folder[0] && s->opt->envelope && !interrupted(s))
+		rc = probe_differences(s, rec->ids, rec->n);
+	if (!rc && s->probe_folder[0] && s->opt->narrow && !interrupted(s))
+		rc = narrow_differences(s);
+	/* Nobody reads of it. */
+	if (!rc && !interrupted(s) && !s->opt->stop_at && (!s->opt->quiet || s->opt->result_path))
+		find_store(s);
+	probe_folder_remove(s);
+	progress_end(&s->progress);
+	if (!rc && s->opt->inject && !interrupted(s))
+		injection_note(s);
+	return rc;
+}
+
 int session_run(struct session *s)
 {
 	struct recorded rec = {0};
+	struct ledger ledger = {0};
 	FILE *results = s->opt->verify_addresses ? tmpfile() : NULL;
 	int rc;
 
-	clock_gettime(CLOCK_MONOTONIC, &progress_start);
-	progress_last = progress_start;
-	rc = list_processes(s, &rec);
-	if (!rc && s->opt->isolated && !rec.has_contents) {
-		rc = diag_set(&s->error, CUTRACE_ENOENT, s->opt->trace_path,
-			      "launches can't be replayed each on its own: the trace does not have what they "
-			      "wrote");
-		diag_hint(&s->error,
-			  "record it with --check=contents, or replay without --isolated, --shard and -j");
-	}
+	s->in_front = true;
+	progress_begin(&s->progress, "checking the trace");
+	rc = s->opt->jobs > 1 ? 0 : session_check_rows(s);
+	if (!rc)
+		rc = list_processes(s, &rec);
+	interrupt_hold();
+	if (!rc)
+		rc = check_wishes(s, &rec);
 	if (!rc && s->opt->verify_addresses && !results)
 		rc = diag_set(&s->error, CUTRACE_EIO, "", "cannot create a temporary file: %s",
 			      strerror(errno));
-	if (!rc && s->opt->inject)
-		rc = injection_check(s);
 	if (!rc)
 		rc = session_choose_result_path(s);
 	if (!rc)
 		rc = session_make_result(s, &rec);
-	clock_gettime(CLOCK_MONOTONIC, &progress_start);
-	progress_last = progress_start;
-	if (!rc && s->opt->isolated && (s->opt->envelope || s->opt->narrow) && !s->opt->no_compare)
-		rc = probe_folder_make(s);
-	if (!rc && s->opt->jobs > 1)
-		rc = shards_run(s, replay_part, &rec);
-	else if (!rc)
-		rc = replay_all(s, &rec, 1, NULL, results);
-	if (!rc && results)
-		rc = verify_addresses(s, &rec, results);
-	if (!rc && s->probe_folder[0] && s->opt->envelope)
-		rc = probe_differences(s, rec.ids, rec.n);
-	if (!rc && s->probe_folder[0] && s->opt->narrow)
-		rc = narrow_differences(s);
-	probe_folder_remove(s);
-	if (s->show_progress)
-		end_progress();
-	/* Nobody reads of it. */
-	if (!rc && !s->opt->stop_at && (!s->opt->quiet || s->opt->result_path))
-		find_store(s);
-	if (!rc && s->opt->inject)
-		injection_note(s);
+	if (!rc)
+		rc = plan_work(s, &rec, &ledger);
+	if (!rc) {
+		interrupt_begin(s);
+		rc = replay_and_judge(s, &rec, results);
+	}
+	s->interrupted = interrupted(s);
+	s->launches = ledger.launches;
+	s->launches_done = ledger.board ? atomic_load(&ledger.board->launches) : 0;
+	interrupt_end();
 	if (results)
 		fclose(results);
+	resume_forget(s);
+	s->ledger = NULL;
+	ledger_free(&ledger);
 	free(rec.ids);
 	free(s->left_out);
 	s->left_out = NULL;

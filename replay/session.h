@@ -5,6 +5,8 @@
 #ifndef CUTRACE_REPLAY_SESSION_H
 #define CUTRACE_REPLAY_SESSION_H
 
+#include <sys/types.h>
+
 #include "replay/engine.h"
 
 #define PROBE_PATH 4400
@@ -67,6 +69,26 @@ int narrow_differences(struct session *s);
 /* cmd_replay.c: our libcuda.so.1, of this installation */
 int replay_own_driver(char *path, size_t size, struct diag *d);
 
+/* progress.c: what is shown meanwhile; phase as in struct progress. */
+void progress_begin(struct progress *p, const char *phase);
+void progress_end(struct progress *p);
+void progress_checking(void *progress, int permille);
+/* Waits for a child, shows progress, and ends it when the replay shall end and it doesn't. */
+void session_wait(struct session *s, pid_t pid, int *status);
+/* Signals that end programs from now on only end what is being done, and are remembered. */
+void interrupt_hold(void); /* they wait */
+void interrupt_begin(struct session *s);
+void interrupt_end(void);
+int interrupted(const struct session *s); /* the signal's number, or 0 */
+
+/* resume.c: what an interrupted replay has judged */
+int resume_begin(struct session *s, struct ledger_range **done, size_t *ndone);
+int resume_end(struct session *s); /* its rows become this result's */
+void resume_forget(struct session *s);
+int resume_keep(
+	struct session *s); /* this one was interrupted: its result stays, for another to go on with */
+
+int session_check_rows(struct session *s); /* of the trace, by their hashes */
 int run_process(struct run *r);    /* session.c: once */
 int run_to_the_end(struct run *r); /* retry.c: again without what faulted */
 

@@ -36,11 +36,51 @@ static void tell_of_recording(const struct session *s, struct result_db *db)
 	trace_close(t);
 }
 
+static void write_number(struct result_db *db, const char *key, const char *format, double value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), format, value);
+	result_meta(db, key, text);
+}
+
+/* What decides of the verdict: replays of which one of these differs are not one. */
+static void write_options(const struct replay_options *o, struct result_db *db)
+{
+	char text[64];
+
+	result_meta(db, "device", o->driver ? "" : o->device);
+	result_meta(db, "driver_path", o->driver ? o->driver : "");
+	if (o->isolated) {
+		result_meta(db, "isolated", "1");
+		write_number(db, "envelope", "%.0f", o->envelope);
+	}
+	if (o->no_compare)
+		result_meta(db, "no_compare", "1");
+	if (o->shards) {
+		snprintf(text, sizeof(text), "%u/%u", o->shard + 1, o->shards);
+		result_meta(db, "shard", text);
+	}
+	if (o->last_launch) {
+		snprintf(text, sizeof(text), "%llu-%llu", (unsigned long long)o->first_launch,
+			 (unsigned long long)o->last_launch);
+		result_meta(db, "launches", text);
+	}
+	if (o->inject)
+		result_meta(db, "inject", o->inject);
+	if (o->limits.has_ulp) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)o->limits.ulp);
+		result_meta(db, "ulp", text);
+	}
+	if (o->limits.has_tol) {
+		write_number(db, "rtol", "%g", o->limits.rtol);
+		write_number(db, "atol", "%g", o->limits.atol);
+	}
+}
+
 int session_make_result(struct session *s, const struct recorded *rec)
 {
 	struct result_db *db;
-	char limits[160];
-	const struct compare_limits *l = &s->opt->limits;
 	int rc;
 
 	rc = result_check_target(s->result_path, &s->error);
@@ -54,25 +94,7 @@ int session_make_result(struct session *s, const struct recorded *rec)
 	result_meta(db, "uuid", rec->uuid);
 	result_meta(db, "closed", rec->closed ? "1" : "0");
 	result_meta(db, "rows_verified", rec->verified ? "1" : "0");
-	result_meta(db, "device", s->opt->driver ? "" : s->opt->device);
-	if (s->opt->isolated)
-		result_meta(db, "isolated", "1");
-	if (s->opt->shards) {
-		snprintf(limits, sizeof(limits), "%u/%u", s->opt->shard + 1, s->opt->shards);
-		result_meta(db, "shard", limits);
-	}
-	if (s->opt->inject)
-		result_meta(db, "inject", s->opt->inject);
-	if (l->has_ulp) {
-		snprintf(limits, sizeof(limits), "%llu", (unsigned long long)l->ulp);
-		result_meta(db, "ulp", limits);
-	}
-	if (l->has_tol) {
-		snprintf(limits, sizeof(limits), "%g", l->rtol);
-		result_meta(db, "rtol", limits);
-		snprintf(limits, sizeof(limits), "%g", l->atol);
-		result_meta(db, "atol", limits);
-	}
+	write_options(s->opt, db);
 	tell_of_recording(s, db);
 	result_close(db);
 	return 0;

@@ -5,6 +5,7 @@
  * line that stored an element is a shard of one launch.
  */
 #include <sqlite3.h>
+#include <stdlib.h>
 
 #include "replay/engine.h"
 
@@ -92,5 +93,69 @@ bool shard_has(const struct engine *e, uint64_t call)
 {
 	if (e->probe_calls)
 		return map_get(e->probe_calls, call, NULL);
-	return call >= e->shard_first && call < e->shard_end;
+	if (call < e->shard_first || call >= e->shard_end)
+		return false;
+	return !e->ledger || ledger_take(e->ledger, e->process, call, e->worker);
+}
+
+/* ---- what is done --------------------------------------------------------------------- */
+
+bool shard_reaches(const struct engine *e, uint64_t call)
+{
+	return e->ledger && (!e->chunk || call >= e->chunk->end || call < e->chunk->first);
+}
+
+/* A blocking call that still waits for its turn keeps its chunk open. */
+static void settle(struct engine *e, uint64_t waiting)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->nunsettled; i++) {
+		struct ledger_range *r = &e->unsettled[i];
+
+		if (r->end <= waiting)
+			result_done(e->out, r->first, r->end);
+		else
+			e->unsettled[kept++] = *r;
+	}
+	e->nunsettled = kept;
+}
+
+/* What can't be noted will be judged again, should this replay be gone on with. */
+static void leave_chunk(struct engine *e)
+{
+	struct ledger_range *v;
+
+	if (!e->chunk || !shard_has(e, e->chunk->first > e->shard_first ? e->chunk->first : e->shard_first))
+		return;
+	v = realloc(e->unsettled, (e->nunsettled + 1) * sizeof(*v));
+	if (!v)
+		return;
+	e->unsettled = v;
+	v[e->nunsettled++] = *e->chunk;
+}
+
+bool shard_enter(struct engine *e, uint64_t call, uint64_t waiting)
+{
+	leave_chunk(e);
+	if (e->nunsettled) {
+		transfers_drain(e);
+		engine_write_counts(e);
+		settle(e, waiting);
+	}
+	e->chunk = ledger_chunk(e->ledger, e->process, call);
+	return ledger_is_over(e->ledger, e->process, call, e->worker);
+}
+
+void shard_settle(struct engine *e, uint64_t before)
+{
+	if (!e->ledger)
+		return;
+	leave_chunk(e);
+	e->chunk = NULL;
+	for (size_t i = 0; i < e->nunsettled; i++)
+		if (e->unsettled[i].end > before)
+			e->unsettled[i].end = before;
+	engine_write_counts(e);
+	settle(e, UINT64_MAX);
 }

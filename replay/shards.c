@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shards of an isolated replay at a time, each in a process of its own with a result of its own; these are merged.
+ * An isolated replay in several processes at a time, which share its launches (ledger.h), each with a result of its own;
+ * these are merged.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,21 +22,17 @@ struct worker {
 
 enum { WORKER_FAILED = 1, WORKER_RESTART = 2 };
 
-static int work(struct session *s, const struct worker *w, unsigned shard, int fd,
+static int work(struct session *s, const struct worker *w, unsigned worker, int fd,
 		int (*replay)(struct session *part, void *ctx), void *ctx)
 {
-	struct replay_options o = *s->opt;
 	struct session *part = malloc(sizeof(*part));
 	int rc;
 
 	if (!part)
 		return WORKER_FAILED;
 	*part = *s;
-	o.shard = shard;
-	o.shards = o.jobs;
-	o.jobs = 0;
-	part->opt = &o;
-	part->show_progress = s->show_progress && shard == 0;
+	part->worker = worker + 1;
+	part->in_front = false;
 	memcpy(part->result_path, w->result_path, sizeof(w->result_path));
 	rc = replay(part, ctx);
 	if (rc == ENGINE_RESTART)
@@ -43,12 +42,12 @@ static int work(struct session *s, const struct worker *w, unsigned shard, int f
 	return rc ? WORKER_FAILED : 0;
 }
 
-static int start(struct session *s, struct worker *w, unsigned shard,
+static int start(struct session *s, struct worker *w, unsigned worker,
 		 int (*replay)(struct session *part, void *ctx), void *ctx)
 {
 	int ends[2];
 
-	if (snprintf(w->result_path, sizeof(w->result_path), "%s.%u", s->result_path, shard + 1) >=
+	if (snprintf(w->result_path, sizeof(w->result_path), "%s.%u", s->result_path, worker + 1) >=
 	    (int)sizeof(w->result_path))
 		return diag_set(&s->error, CUTRACE_EINVAL, s->result_path, "path too long");
 	if (pipe(ends))
@@ -57,7 +56,8 @@ static int start(struct session *s, struct worker *w, unsigned shard,
 	w->pid = fork();
 	if (!w->pid) {
 		close(ends[0]);
-		_exit(work(s, w, shard, ends[1], replay, ctx));
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(work(s, w, worker, ends[1], replay, ctx));
 	}
 	close(ends[1]);
 	w->fd = ends[0];
@@ -68,22 +68,24 @@ static int start(struct session *s, struct worker *w, unsigned shard,
 	return CUTRACE_EIO;
 }
 
-static int wait_for(struct session *s, struct worker *w, unsigned shard)
+static int wait_for(struct session *s, struct worker *w, unsigned worker)
 {
-	int status = 0;
+	struct diag d = DIAG_INIT;
+	int status;
 
-	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
+	session_wait(s, w->pid, &status);
+	if ((WIFEXITED(status) && !WEXITSTATUS(status)) || (interrupted(s) && WIFSIGNALED(status)))
 		return 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_RESTART) {
 		s->restart = true;
 		return ENGINE_RESTART;
 	}
-	if (read(w->fd, &s->error, sizeof(s->error)) != (ssize_t)sizeof(s->error))
-		diag_set(&s->error, CUTRACE_EIO, "", "shard %u of %u ended before it was through", shard + 1,
+	if (read(w->fd, &d, sizeof(d)) != (ssize_t)sizeof(d))
+		diag_set(&d, CUTRACE_EIO, "", "process %u of %u ended before it was through", worker + 1,
 			 s->opt->jobs);
-	return s->error.code;
+	if (!s->error.code)
+		s->error = d;
+	return d.code;
 }
 
 static int merge(struct session *s, const struct worker *w, unsigned n)
@@ -91,8 +93,11 @@ static int merge(struct session *s, const struct worker *w, unsigned n)
 	struct result_db *db;
 	int rc = result_open(&db, s->result_path, false, &s->error);
 
-	for (unsigned k = 0; k < n && !rc; k++)
+	for (unsigned k = 0; k < n && !rc; k++) {
 		rc = result_merge(db, w[k].result_path, &s->error);
+		if (rc && interrupted(s)) /* it was killed before it had any */
+			rc = 0;
+	}
 	result_close(db);
 	return rc;
 }
@@ -107,6 +112,10 @@ int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx)
 		rc = start(s, &w[started], started, replay, ctx);
 		started += !rc;
 	}
+	if (!rc)
+		rc = session_check_rows(s);
+	for (unsigned k = 0; k < started && rc; k++)
+		kill(w[k].pid, SIGKILL);
 	for (unsigned k = 0; k < started; k++) {
 		int ended = wait_for(s, &w[k], k);
 

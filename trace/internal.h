@@ -243,6 +243,10 @@ struct trace {
 
 	/* the last chunk read */
 	uint64_t cached_chunk;
+	/* The last answers: most questions come several times in a row. 0: none. */
+	uint64_t known_buffer, known_link, known_index, known_chunk;
+	int64_t known_bytes;
+	struct trace_hash known_hash;
 	size_t cached_bytes;
 	uint8_t *chunk;
 };

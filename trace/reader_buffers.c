@@ -103,9 +103,15 @@ int reader_chunk(struct trace *t, uint64_t id, struct diag *d)
 
 static int buffer_row(struct trace *t, uint64_t buffer, int64_t *bytes, struct trace_hash *h)
 {
-	sqlite3_stmt *s = reader_stmt(t, R_BUFFER);
+	sqlite3_stmt *s;
 	bool found;
 
+	if (buffer && t->known_buffer == buffer) {
+		*bytes = t->known_bytes;
+		*h = t->known_hash;
+		return 0;
+	}
+	s = reader_stmt(t, R_BUFFER);
 	if (!s)
 		return CUTRACE_ECORRUPT;
 	sqlite3_bind_int64(s, 1, (int64_t)buffer);
@@ -114,6 +120,9 @@ static int buffer_row(struct trace *t, uint64_t buffer, int64_t *bytes, struct t
 	if (found) {
 		*bytes = sqlite3_column_int64(s, 0);
 		memcpy(h->b, sqlite3_column_blob(s, 1), sizeof(h->b));
+		t->known_buffer = buffer;
+		t->known_bytes = *bytes;
+		t->known_hash = *h;
 	}
 	sqlite3_reset(s);
 	return found ? 0 : CUTRACE_ENOENT;
@@ -136,9 +145,12 @@ static int broken(struct trace *t, struct diag *d, uint64_t buffer, const char *
 
 static uint64_t chunk_of(struct trace *t, uint64_t buffer, uint64_t index)
 {
-	sqlite3_stmt *s = reader_stmt(t, R_BUFFER_CHUNK);
+	sqlite3_stmt *s;
 	uint64_t id = 0;
 
+	if (t->known_chunk && t->known_link == buffer && t->known_index == index)
+		return t->known_chunk;
+	s = reader_stmt(t, R_BUFFER_CHUNK);
 	if (!s)
 		return 0;
 	sqlite3_bind_int64(s, 1, (int64_t)buffer);
@@ -146,6 +158,9 @@ static uint64_t chunk_of(struct trace *t, uint64_t buffer, uint64_t index)
 	if (sqlite3_step(s) == SQLITE_ROW)
 		id = (uint64_t)sqlite3_column_int64(s, 0);
 	sqlite3_reset(s);
+	t->known_link = buffer;
+	t->known_index = index;
+	t->known_chunk = id;
 	return id;
 }
 
