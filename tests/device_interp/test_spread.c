@@ -233,12 +233,44 @@ static void order_of_blocks(void **state)
 	}
 }
 
+/* Each block waits for the one before it, which may begin later: it begins all the same. */
+static const char chain[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+			    ".visible .entry k(.param .u64 flags)\n{\n"
+			    ".reg .b32 r<4>; .reg .b64 p<4>; .reg .pred q;\n"
+			    "ld.param.u64 p0, [flags]; mov.u32 r1, %ctaid.x; mad.wide.u32 p1, r1, 4, p0;\n"
+			    "wait: ld.volatile.global.u32 r0, [p1]; setp.eq.u32 q, r0, 0; @q bra wait;\n"
+			    "add.u32 r0, r0, 1; st.volatile.global.u32 [p1+4], r0; ret;\n}\n";
+
+static void blocks_wait_for_others(void **state)
+{
+	uint32_t flags[BLOCKS + 1] = {1};
+
+	(void)state;
+	for (unsigned seed = 1; seed < 9; seed++) {
+		struct test_device t;
+		struct test_module m;
+		char options[32];
+
+		snprintf(options, sizeof(options), "order=seed:%u", seed);
+		test_open(&t, options);
+		test_load(&m, &t, chain, "chain.ptx");
+		uint64_t args[1] = {test_alloc(&t, sizeof(flags), flags)};
+		test_run_ok(&m, "k", LAUNCH1(BLOCKS, 1), args, 1);
+		uint32_t after[BLOCKS + 1];
+		test_read(&t, after, args[0], sizeof(after));
+		assert_int_equal(after[BLOCKS], BLOCKS + 1);
+		test_unload(&m);
+		test_close(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(within_bounds),
 		cmocka_unit_test(exact_values),
 		cmocka_unit_test(order_of_blocks),
+		cmocka_unit_test(blocks_wait_for_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,8 +110,19 @@ static struct block *take_block(struct grid *g)
 	return b;
 }
 
+/* Blocks that wait for one that has not begun: with order=seed:N few are resident, and it is not the next one's turn. */
+static void note_turn(struct grid *g, enum block_result r)
+{
+	g->turns_in_vain = r == BLOCK_SUSPENDED ? g->turns_in_vain + 1 : 0;
+	if (!g->chance || g->launch->cooperative || g->turns_in_vain <= g->resident)
+		return;
+	g->resident_max += 1 + g->resident / 2;
+	g->turns_in_vain = 0;
+}
+
 static void put_block(struct grid *g, struct block *b, enum block_result r)
 {
+	note_turn(g, r);
 	if (r == BLOCK_SUSPENDED) {
 		b->next = NULL;
 		*g->suspended_tail = b;

@@ -332,6 +332,7 @@ struct grid {
 	pthread_cond_t idle;
 	uint64_t next_block;
 	uint32_t resident, resident_max, users;
+	uint32_t turns_in_vain; /* of blocks that were suspended, since one ended */
 	struct block *suspended, **suspended_tail;
 	struct block *spare; /* finished blocks' storage, to be used again */
 	uint64_t finished;
