@@ -4,6 +4,7 @@
  * stops the replay. Once something could not be replayed a difference proves nothing any more and is graded
  * "unverified".
  */
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,10 +260,36 @@ static void fault_verdict(struct engine *e, struct call *c, const char *grade, c
 	e->counts.faults++;
 }
 
+/* Launches that are made one by one are waited for: a fault that the recording met later, where the program waited, is met
+ * at its launch. Not behind a wait that was successful then. */
+static bool recorded_later(struct engine *e, uint64_t call, int64_t result)
+{
+	static const char sql[] =
+		"SELECT c.result FROM call c JOIN thread t ON t.id = c.thread JOIN function f ON f.id = c.func"
+		" WHERE t.process = ?1 AND c.id > ?2 AND c.parent IS NULL AND (c.result = ?3 OR (c.result = 0 AND"
+		" (f.name GLOB 'cu*Synchronize*' OR f.name GLOB 'cuMemcpyDtoH_v2*'))) ORDER BY c.id LIMIT 1";
+	sqlite3_stmt *st = NULL;
+	bool yes = false;
+
+	if (sqlite3_prepare_v2(trace_db(e->trace), sql, -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(st, 1, e->process);
+		sqlite3_bind_int64(st, 2, (sqlite3_int64)call);
+		sqlite3_bind_int64(st, 3, result);
+		yes = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) == result;
+	}
+	sqlite3_finalize(st);
+	return yes;
+}
+
 static void new_fault(struct engine *e, struct call *c)
 {
-	if (e->dead)
+	if (e->dead || c->result == e->met_early)
 		return; /* the same one, met again */
+	if (e->one_by_one && recorded_later(e, c->rec->id, c->result)) {
+		fault_verdict(e, c, "equal", "the recorded fault was reproduced");
+		e->met_early = c->result;
+		return;
+	}
 	fault_verdict(e, c, "fault", "the recording did not have this fault");
 	e->faulted = true;
 	engine_taint(e, c->rec->id,

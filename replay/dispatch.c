@@ -159,7 +159,8 @@ static bool failure_is_repeatable(int64_t result)
 static bool repeats_failure(struct engine *e, const struct call *c)
 {
 	if (driver_error_is_fault(c->rec->result))
-		return c->rec->result != e->sticky && c->f && c->f->replay != API_REPLAY_SKIP;
+		return c->rec->result != e->sticky && c->rec->result != e->met_early && c->f &&
+		       c->f->replay != API_REPLAY_SKIP;
 	return c->f && c->f->replay == API_REPLAY_DO && failure_is_repeatable(c->rec->result);
 }
 
@@ -345,6 +346,9 @@ static void perform(struct engine *e, struct call *c)
 		if (!c->rec->result && c->f &&
 		    (c->f->flags & API_FUNC_LAUNCH || c->f->replay == API_REPLAY_WAIT))
 			e->sticky = 0; /* the program has a working context again */
+		if (!c->rec->result && !c->result && c->f &&
+		    (c->f->flags & API_FUNC_LAUNCH || c->f->replay == API_REPLAY_WAIT))
+			e->met_early = 0;
 		if (!c->result && !c->rec->result)
 			after_success(e, c);
 	}

@@ -427,7 +427,8 @@ struct engine {
 	struct map left_out, left_out_kernels; /* launch; kernel -> launch from whose call on */
 	uint64_t any_doubt, variables_doubt;   /* a launch that something, a module's variable depends on */
 	int64_t no_device;                     /* cuInit's error here: nothing can be replayed */
-	int64_t sticky;                        /* recorded error that stays until the context is gone */
+	int64_t met_early; /* recorded fault that a launch showed before the call that it was recorded at; 0: none */
+	int64_t sticky; /* recorded error that stays until the context is gone */
 	bool has_host_writes;
 	uint64_t last_launch, last_kernel, launches_issued;
 	struct call *scratch;                  /* the call at hand */

@@ -231,7 +231,7 @@ static void check_all(struct engine *e, struct call *c, const struct written *w,
 /* Once: the report's names are worth less then. */
 static void say_unjudged(struct engine *e, const struct call *c)
 {
-	if (e->unjudged || !e->opt->isolated || e->opt->no_compare || e->probe_calls)
+	if (e->unjudged || c->result || !e->opt->isolated || e->opt->no_compare || e->probe_calls)
 		return;
 	e->unjudged = true;
 	engine_say(e, c->rec->id, "warning",
