@@ -78,8 +78,8 @@ static double least_width(const struct usual *u, double v)
 }
 
 /* How far a value lies outside a hull: in widths of it, as a number, relative to the values. Rounding to a short format
- * makes steps that are many widths, and small beside the values; a value near zero is many times itself away. What is
- * legal is far outside by none of the three. */
+ * makes steps that are many widths, and small beside the values; a value near zero is many times itself away, and by a
+ * small number. What is legal is farther than the samples by one of the three at most. */
 enum { WIDTHS, ABSOLUTE, RELATIVE, MEASURES };
 struct outside {
 	double by[MEASURES];
@@ -165,22 +165,25 @@ static struct outside measure_samples(const struct elem_type *t, const void *con
 	return allowed;
 }
 
-/* In multiples of what is allowed. INFINITY: of nothing, a NaN that no sample has, or no NaN where all have one. */
+/* In multiples of what is allowed, by the second of the three measures. INFINITY: of nothing, a NaN that no sample has, or no NaN where all have one. */
 static double excess(const struct elem_type *t, const struct hull *h, uint64_t bits, const struct usual *u,
 		     const struct outside *allowed)
 {
 	struct outside o;
-	double worst = 0;
+	double worst = 0, second = 0;
 
 	if (elem_is_nan(t, bits))
 		return h->nans ? 0 : INFINITY;
 	if (!h->numbers)
 		return INFINITY;
 	o = distance(elem_value(t, bits), h->low, h->high, u);
-	for (unsigned k = 0; k < MEASURES; k++)
-		if (o.by[k] > 0)
-			worst = fmax(worst, allowed->by[k] > 0 ? o.by[k] / allowed->by[k] : INFINITY);
-	return worst;
+	for (unsigned k = 0; k < MEASURES; k++) {
+		double r = o.by[k] <= 0 ? 0 : allowed->by[k] > 0 ? o.by[k] / allowed->by[k] : INFINITY;
+
+		second = fmax(second, fmin(r, worst));
+		worst = fmax(worst, r);
+	}
+	return second;
 }
 
 void envelope_grade(const struct elem_type *type, const void *const *legal, unsigned n, const void *got,
