@@ -1,6 +1,3 @@
-SELECT 'missed: ' || number || ': ' || rule || ' in ' || program || ' on ' || target || ': ' || kernel ||
-			CASE WHEN k = 0 THEN ' is wrong, named: ' || CASE named WHEN '' THEN 'none' ELSE named END
-			ELSE ', line named: ' || line || ' (' || how || ')' END FROM f WHERE k = 0 OR l = 0 ORDER BY k, number;#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: run.sh BUILD faults|clean|report|test [--count N] [--shard I/N] [--seed S] [--again]
@@ -261,7 +258,8 @@ report()
 		SELECT printf('%d clean replays: %d false alarms, %d could not; %d buffers differed and were found legal',
 			count(*), sum(outcome = 'alarm'), sum(outcome = 'could not'), sum(inside)) FROM c HAVING count(*) > 0;
 		.print
-		SELECT 'missed: ' || number || ': ' || rule || ' in ' || program || ' on ' || target || ': ' || kernel || CASE WHEN k = 0 THEN ' is wrong, named: ' || CASE named WHEN '' THEN 'none' ELSE named END
+		SELECT 'missed: ' || number || ': ' || rule || ' in ' || program || ' on ' || target || ': ' || kernel ||
+			CASE WHEN k = 0 THEN ' is wrong, named: ' || CASE named WHEN '' THEN 'none' ELSE named END
 			ELSE ', line named: ' || line || ' (' || how || ')' END FROM f WHERE k = 0 OR l = 0 ORDER BY k, number;
 		SELECT 'false alarm: ' || number || ': ' || program || ', seed ' || n || ': ' || outcome FROM c WHERE outcome <> 'clean';
 	SQL
