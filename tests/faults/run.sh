@@ -1,3 +1,4 @@
+#!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: run.sh BUILD faults|clean|report|test [--count N] [--shard I/N] [--seed S] [--again]
