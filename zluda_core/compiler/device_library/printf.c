@@ -8,20 +8,19 @@
 
 enum { STRING_MAX = 65536 };
 
-/* All of this becomes part of each kernel that prints, and is compiled with it: sets are bits, and one loop goes over the
- * format twice, first to measure, then to copy. */
+/* All of this becomes part of each kernel that prints, and is compiled with it: sets of characters are bits, a loop takes one
+ * character after the other, and goes over the format twice, first to measure, then to copy. */
 
 /* What one conversion takes. */
 struct conversion {
-	uint32_t stars; /* arguments of 4 bytes before its own */
-	uint32_t bytes; /* of its own: 0, 4 or 8 */
-	uint32_t at;    /* where its own begins, aligned to its size */
+	uint32_t bytes; /* of its own argument: 4 or 8 */
+	uint32_t at;    /* where that begins, aligned to its size */
 	bool is_string;
 };
 
-/* Sets of characters of one half of ASCII: signs and digits, or letters. */
+/* Sets of characters of one half of ASCII: up to the digits, or letters. */
 #define IN(c)   (1ull << ((c)&63))
-#define FLAGS   (IN('-') | IN('+') | IN(' ') | IN('#') | IN('0'))
+#define SIGNS   (IN('-') | IN('+') | IN(' ') | IN('#') | IN('.') | 0x3ffull << '0')
 #define LENGTHS (IN('h') | IN('l') | IN('L') | IN('q') | IN('j') | IN('z') | IN('t'))
 #define NARROW  (IN('h') | IN('L'))
 #define INTEGER (IN('d') | IN('i') | IN('o') | IN('u') | IN('x') | IN('X'))
@@ -38,37 +37,14 @@ static bool is_letter(char c, uint64_t set)
 	return (uint8_t)c >> 6 == 1 && set >> (c & 63) & 1;
 }
 
-static const char *skip_number(const char *f, struct conversion *c)
+/* Of the argument that a conversion's last letter takes; 0: none. */
+static uint32_t bytes_of(char letter, bool wide)
 {
-	if (*f == '*') {
-		c->stars++;
-		return f + 1;
-	}
-	while (*f >= '0' && *f <= '9')
-		f++;
-	return f;
-}
-
-/* f is behind the percent sign; the result behind the conversion. */
-static const char *read_conversion(const char *f, struct conversion *c)
-{
-	bool wide = false;
-
-	c->stars = c->bytes = 0;
-	c->is_string = false;
-	while (is_sign(*f, FLAGS))
-		f++;
-	f = skip_number(f, c);
-	if (*f == '.')
-		f = skip_number(f + 1, c);
-	for (; is_letter(*f, LENGTHS); f++)
-		wide |= !is_letter(*f, NARROW);
-	if (is_letter(*f, INTEGER | IN('c')))
-		c->bytes = wide && *f != 'c' ? 8 : 4;
-	else if (is_letter(*f, DOUBLES | POINTER))
-		c->bytes = 8;
-	c->is_string = *f == 's';
-	return *f ? f + 1 : f;
+	if (is_letter(letter, DOUBLES | POINTER))
+		return 8;
+	if (is_letter(letter, INTEGER))
+		return wide ? 8 : 4;
+	return letter == 'c' ? 4 : 0;
 }
 
 static uint32_t string_bytes(const char *s)
@@ -95,17 +71,24 @@ static uint32_t padded(uint32_t n)
 static bool next_conversion(const char **format, uint32_t *at, struct conversion *c)
 {
 	const char *f = *format;
+	uint32_t stars = 0; /* arguments of 4 bytes before its own */
+	bool inside = false, wide = false;
 
 	c->bytes = 0;
-	while (*f && !c->bytes) {
-		if (*f++ != '%')
-			continue;
-		if (*f == '%') {
-			f++;
-			continue;
+	for (; *f && !c->bytes; f++) {
+		if (!inside) {
+			inside = *f == '%';
+			stars = wide = 0;
+		} else if (*f == '*') {
+			stars++;
+		} else if (is_letter(*f, LENGTHS)) {
+			wide |= !is_letter(*f, NARROW);
+		} else if (!is_sign(*f, SIGNS)) {
+			inside = false;
+			*at = ((*at + 3) & ~3u) + 4 * stars;
+			c->bytes = bytes_of(*f, wide);
+			c->is_string = *f == 's';
 		}
-		f = read_conversion(f, c);
-		*at = ((*at + 3) & ~3u) + 4 * c->stars;
 	}
 	*format = f;
 	if (!c->bytes)
