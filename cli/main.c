@@ -65,6 +65,7 @@ static const struct command commands[] = {
 	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
 	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
 	{"extract", cmd_extract, "FILE --launch N -o DIR", "a launch as a program that runs and checks it"},
+	{"bisect", cmd_bisect, "FILE --good DIR --bad DIR", "what makes two builds, devices or options differ"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_DEBUG

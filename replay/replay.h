@@ -61,6 +61,7 @@ int cmd_merge_results(int argc, char **argv);
 int cmd_enrich(int argc, char **argv);
 int cmd_trim(int argc, char **argv);
 int cmd_extract(int argc, char **argv); /* extract/ */
+int cmd_bisect(int argc, char **argv);  /* bisect/ */
 /* "A" or "A-B", calls from 1 on. */
 bool replay_parse_launches(const char *text, uint64_t *first, uint64_t *last);
 

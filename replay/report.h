@@ -26,6 +26,8 @@ struct report {
 
 void report_read(struct report *r, sqlite3 *db);
 const char *report_status_name(int status);
+/* As a string of JSON. */
+void report_json_string(FILE *out, const char *text);
 /* The first column of the first row, or 0. */
 int64_t report_number(sqlite3 *db, const char *sql);
 

@@ -9,7 +9,7 @@
 #include "replay/report.h"
 
 /* Bytes that are no UTF-8 become the characters of their numbers, as in `cutrace dump --json`. */
-static void json_string(FILE *out, const char *text)
+void report_json_string(FILE *out, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t n = strlen(text), bytes;
@@ -47,7 +47,7 @@ static void json_value(FILE *out, sqlite3_stmt *st, int col)
 			fputs("null", out); /* JSON has no infinity */
 		break;
 	case SQLITE_NULL: fputs("null", out); break;
-	default: json_string(out, text(st, col)); break;
+	default: report_json_string(out, text(st, col)); break;
 	}
 }
 
@@ -88,7 +88,7 @@ static void json_pairs(sqlite3 *db, FILE *out, const char *name, const char *sql
 	sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 	while (st && sqlite3_step(st) == SQLITE_ROW) {
 		fputs(any ? ", " : "", out);
-		json_string(out, text(st, 0));
+		report_json_string(out, text(st, 0));
 		fputs(": ", out);
 		json_value(out, st, 1);
 		any = true;
