@@ -24,6 +24,7 @@ struct editor {
 	const struct fault_rule *rule;
 	FILE *out, *log;
 	unsigned edits;
+	bool spare_log;
 };
 
 /* The line's text with single blanks. */
@@ -50,6 +51,8 @@ static bool is_of_operation(struct editor *e, unsigned line)
 	if (!line)
 		return !*e->rule->ops;
 	ptx_line(e, line, text, sizeof(text));
+	if (e->spare_log && fault_is_of_log(text))
+		return false;
 	return *e->rule->ops && pattern_match(e->rule->ops, text, strlen(text), pieces) >= 0;
 }
 
@@ -131,14 +134,17 @@ static FILE *open_beside_cache(const char *name, const char *mode)
 	return fopen(path, mode);
 }
 
-static const struct fault_rule *rule(void)
+/* "NAME", or "NAME spare-log" */
+static const struct fault_rule *rule(bool *spare_log)
 {
 	FILE *f = open_beside_cache("rule", "r");
 	const struct fault_rule *r = NULL;
-	char name[128];
+	char name[128], more[32];
+	int n = f ? fscanf(f, "%127s %31s", name, more) : 0;
 
-	if (f && fscanf(f, "%127s", name) == 1)
+	if (n >= 1)
 		r = fault_rule_find(name);
+	*spare_log = n == 2 && !strcmp(more, "spare-log");
 	if (f)
 		fclose(f);
 	return r && r->level == FAULT_LLVM ? r : NULL;
@@ -147,9 +153,10 @@ static const struct fault_rule *rule(void)
 int __wrap_lower_kernel_as(struct ptx_module *m, struct ptx_func *kernel, const struct lower_target *target,
 			   const struct lower_options *options, struct lowered *out, struct diag *d)
 {
-	struct editor e = {.m = m, .kernel = kernel->name, .rule = rule()};
+	struct editor e = {.m = m, .kernel = kernel->name};
 	int rc = __real_lower_kernel_as(m, kernel, target, options, out, d);
 
+	e.rule = rule(&e.spare_log);
 	if (rc || !e.rule)
 		return rc;
 	e.log = open_beside_cache("lines", "a");

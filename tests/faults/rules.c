@@ -18,3 +18,8 @@ const struct fault_rule *fault_rule_find(const char *name)
 			return &fault_rules[k];
 	return NULL;
 }
+
+bool fault_is_of_log(const char *instruction)
+{
+	return strstr(instruction, "%cutrace_") != NULL;
+}

@@ -10,6 +10,8 @@
 #ifndef CUTRACE_FAULTS_RULES_H
 #define CUTRACE_FAULTS_RULES_H
 
+#include <stdbool.h>
+
 enum fault_level { FAULT_PTX, FAULT_LLVM };
 
 struct fault_rule {
@@ -28,5 +30,9 @@ extern const unsigned fault_nrules;
 
 /* NULL: there is none of that name. */
 const struct fault_rule *fault_rule_find(const char *name);
+
+/* Whether an instruction is one that the replayer put into a kernel to look at its values. A fault of a translator changes
+ * those, too; the score without that is told apart. */
+bool fault_is_of_log(const char *instruction);
 
 #endif

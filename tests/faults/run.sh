@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: run.sh BUILD faults|clean|report|test [--count N] [--shard I/N] [--seed S] [--again]
+# usage: run.sh BUILD faults|clean|report|test [--count N] [--shard I/N] [--seed S] [--again] [--spare-log]
 #
 # faults: seeds faults, one at a time, into what replays of the recorded test programs execute, until N have changed a
 # result (300), and notes for each whether the report names the right kernel and the right PTX line. clean: replays on an
 # interpreter that makes legal choices of its own, N times (300): whatever is reported is a false alarm. Both go on where they
 # were stopped (--again: from the start); with --shard several may run at a time, each for its part of N. report: the score
 # of what there is, and what was missed. The list of faults depends on S (1) and on the programs alone.
-# test: a few of both, on a few programs, for CI.
+# --spare-log: faults leave alone what the replayer puts into kernels to look at their values. test: a few of both, on a few programs, for CI.
 set -eu
 
 build=$1 step=$2
@@ -24,6 +24,7 @@ while [ $# -gt 0 ]; do
 	--shard) shard=${2%/*} shards=${2#*/} && shift ;;
 	--seed) seed=$2 && shift ;;
 	--again) again=1 ;;
+	--spare-log) export FAULT_SPARE_LOG=1 ;;
 	*) sed -n '4s/^# //p' "$0" >&2 && exit 2 ;;
 	esac
 	shift
@@ -165,7 +166,7 @@ one_fault()
 	if [ "$level" = llvm ]; then
 		rm -rf "$cache"
 		mkdir -p "$cache"
-		echo "$rule" >"$cache/rule"
+		echo "$rule${FAULT_SPARE_LOG:+ spare-log}" >"$cache/rule"
 		CUTRACE_DEVICE=$target CUTRACE_COMPILER=$tools/cutrace-compile CUTRACE_CACHE=$cache FAULT_RULE="" replay "$result" "$traces/$program.trace"
 	else
 		FAULT_RULE=$rule CUTRACE_DEVICE=$target replay "$result" "$traces/$program.trace"
