@@ -14,6 +14,7 @@
 
 #define LOG_BYTES    (96ull << 20) /* of one run */
 #define THREAD_BYTES (4ull << 20)  /* of one thread, at most */
+#define FIRST_BYTES  (64ull << 10) /* of one thread, at first */
 #define MAX_PARTS    6             /* of a log, one after the other; of a grid likewise */
 #define RUN_TARGET   1000          /* what the launch with a log wrote, beside the runs of the envelope */
 
@@ -206,11 +207,11 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 	return f.how == NARROW_INSTRUCTION || (f.how == NARROW_VALUES && f.note);
 }
 
-static uint64_t capacity_for(uint64_t threads, const struct ptx_instrumented *code)
+static uint64_t capacity_for(uint64_t threads, const struct ptx_instrumented *code, uint64_t most)
 {
 	uint64_t each = LOG_BYTES / threads, least = 16ull * code->max_words;
 
-	each = each > THREAD_BYTES ? THREAD_BYTES : each;
+	each = each > most ? most : each;
 	return (each > least ? each : least) & ~15ull;
 }
 
@@ -220,7 +221,7 @@ static bool search_block(struct narrow_launch *l, const struct ptx_instrumented 
 {
 	struct part part = {.first_block = first,
 			    .nblocks = nblocks,
-			    .capacity = capacity_for(nblocks * l->threads, code)};
+			    .capacity = capacity_for(nblocks * l->threads, code, FIRST_BYTES)};
 	struct narrow_place p = {.thread = thread, .threads = l->threads};
 	bool longer = true;
 
@@ -229,6 +230,7 @@ static bool search_block(struct narrow_launch *l, const struct ptx_instrumented 
 			return true;
 		/* A record that didn't fit any more is the first of the next part. */
 		part.skip += part.capacity - 4ull * code->max_words;
+		part.capacity = capacity_for(nblocks * l->threads, code, THREAD_BYTES);
 	}
 	return false;
 }
