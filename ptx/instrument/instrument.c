@@ -275,6 +275,9 @@ int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
 		*d = entry->error;
 		rc = entry->error.code;
 	}
+	for (uint32_t k = 0; !rc && entry->calls_indirect && k < m->nfuncs; k++)
+		if (!m->funcs[k]->is_entry && !m->funcs[k]->is_decl)
+			ptx_func_build(m, m->funcs[k]); /* what can't be built isn't called */
 	if (!rc)
 		rc = ptx_sites_find(m, entry, out, d);
 	for (uint32_t k = 0; k < out->nsites && !rc; k++) {
