@@ -135,7 +135,7 @@ static char *edit_image(const void *image)
 	if (!r)
 		return NULL;
 	if (kind == IMAGE_PTX)
-		return ptx_is_linked(image, strlen(image))
+		return ptx_is_linked(image, strlen(image)) && !strstr(image, "cutrace_log_control")
 			       ? NULL
 			       : ptx_edit(image, strlen(image), r, NULL, NULL).text;
 	if (kind != IMAGE_FATBIN && kind != IMAGE_FATBIN_WRAPPER)
