@@ -12,6 +12,8 @@
 
 #define PIECE (4u << 20)
 
+static char *_Atomic spare; /* a buffer, for the next launch */
+
 /* ---- hashing ------------------------------------------------------------------ */
 
 static bool read_piece(void *to, CUdeviceptr from, size_t n)
@@ -51,30 +53,31 @@ static bool hash_range(const struct rec_range *r, char *buffer, struct rec_paylo
 	return true;
 }
 
-static void hash_one(uint64_t seq, const struct rec_range *r, char *buffer)
+static void hash_one(const struct rec_checked *c, const struct rec_range *r, char *buffer)
 {
-	struct rec_payload written = {.seq = seq,
+	struct rec_payload written = {.seq = c->seq,
 				      .kind = RING_WRITTEN,
 				      .param = -1,
 				      .device_address = r->base,
 				      .width = r->bytes,
 				      .height = 1,
 				      .depth = 1};
-	bool contents = rec_session()->flags & RING_SESSION_CONTENTS;
+	bool contents = c->layout ? c->layout->checked & RING_CHECKED_CONTENTS
+				  : rec_session()->flags & RING_SESSION_CONTENTS;
 	uint8_t hash[16];
 	bool ok = hash_range(r, buffer, contents ? &written : NULL, hash);
 
 	/* Freed meanwhile by another thread, or not readable from this context. */
 	if (ok)
-		rec_hash_record(seq, r->base, r->bytes, hash);
+		rec_hash_record(c->seq, r->base, r->bytes, hash);
 }
 
-static void hash_all(uint64_t seq, char *buffer)
+static void hash_all(const struct rec_checked *c, char *buffer)
 {
 	struct rec_allocation a;
 
 	for (size_t i = 0; rec_allocation_at(i, &a); i++)
-		hash_one(seq, &(struct rec_range){a.base, a.bytes}, buffer);
+		hash_one(c, &(struct rec_range){a.base, a.bytes}, buffer);
 }
 
 static CUresult wait_for(CUstream stream, bool per_thread)
@@ -108,15 +111,18 @@ void rec_check_launch(const struct rec_checked *c)
 		rec_unavailable(&p, "no hash: the launch failed");
 		return;
 	}
-	buffer = rec_pages(PIECE);
+	buffer = atomic_exchange(&spare, NULL);
+	if (!buffer)
+		buffer = rec_pages(PIECE);
 	if (!buffer) {
 		rec_unavailable(&p, "no hash: out of memory");
 		return;
 	}
 	if (rec_ranges(c, ranges, &n))
 		for (unsigned i = 0; i < n; i++)
-			hash_one(c->seq, &ranges[i], buffer);
+			hash_one(c, &ranges[i], buffer);
 	else
-		hash_all(c->seq, buffer);
+		hash_all(c, buffer);
+	buffer = atomic_exchange(&spare, buffer);
 	rec_pages_free(buffer, PIECE);
 }

@@ -89,7 +89,7 @@ bool check_options_kernel(const struct check_options *o, const char *name, bool 
 {
 	char globs[sizeof(o->kernels)], *save, *glob;
 
-	if (o->opaque && !is_opaque)
+	if (!o->on || (o->opaque && !is_opaque))
 		return false;
 	if (!o->kernels[0])
 		return true;

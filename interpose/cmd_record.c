@@ -24,6 +24,7 @@
 
 #include "interpose/collector/collector.h"
 #include "interpose/record.h"
+#include "interpose/record_options.h"
 #include "interpose/target.h"
 
 enum { EXIT_USAGE = 2, EXIT_COULD_NOT = 125 };
@@ -39,8 +40,8 @@ struct recording {
 	uint64_t app_start; /* clock ticks since boot */
 	int listen_fd, control_fd;
 	pid_t collector, app;
-	struct check_options check;
-	const char *check_text;   /* its words */
+	struct record_options record;
+	const char *check_text;   /* words of --check */
 	sigset_t signals, before; /* what is waited for; the mask the program gets */
 };
 
@@ -58,6 +59,13 @@ static void usage(FILE *out)
 	      "                     commas: contents keeps what was written, too, so that launches can be\n"
 	      "                     replayed each on its own; opaque does so for kernels without PTX only;\n"
 	      "                     every:N, launch:A-B, kernel:GLOB choose launches\n"
+	      "  --payloads WHICH   all, or none: copies are recorded without their bytes (cheaper; such a\n"
+	      "                     trace can be looked at and not replayed)\n"
+	      "  --no-opaque        don't keep what kernels without PTX write; otherwise each of their\n"
+	      "                     launches is waited for, and a replay puts there what it wrote\n"
+	      "  --reference ptx    hide machine code from the driver, so that it runs the PTX that a\n"
+	      "                     replay executes; code without PTX is left, and the trace says so\n"
+	      "  --as sm_NN         tell the program that its devices have this compute capability\n"
 	      "  --ring-kb N        size of each thread's ring, a power of two (default 2048)\n"
 	      "  --no-wait          don't wait for children of APP that have not called the driver when\n"
 	      "                     APP ends\n"
@@ -91,6 +99,16 @@ static int parse_ring(const char *text, uint32_t *bytes)
 	return 0;
 }
 
+static int keep(struct recording *r, int option, const char *text, struct diag *d)
+{
+	switch (option) {
+	case 'p': return record_options_payloads(&r->record, text, d);
+	case 'R': return record_options_reference(&r->record, text, d);
+	case 'a': return record_options_as(&r->record, text, d);
+	default: r->check_text = text; return check_options_parse(&r->record.check, text, d);
+	}
+}
+
 /* Returns -1 to go on, else an exit status. */
 static int parse(struct recording *r, int argc, char **argv)
 {
@@ -99,6 +117,10 @@ static int parse(struct recording *r, int argc, char **argv)
 		{"device", required_argument, NULL, 'd'},
 		{"driver", required_argument, NULL, 'D'},
 		{"check", optional_argument, NULL, 'c'},
+		{"payloads", required_argument, NULL, 'p'},
+		{"no-opaque", no_argument, NULL, 'O'},
+		{"reference", required_argument, NULL, 'R'},
+		{"as", required_argument, NULL, 'a'},
 		{"ring-kb", required_argument, NULL, 'r'},
 		{"quiet", no_argument, NULL, 'q'},
 		{"no-wait", no_argument, NULL, 'w'},
@@ -121,12 +143,13 @@ static int parse(struct recording *r, int argc, char **argv)
 		case 'd': r->device = optarg; break;
 		case 'D': r->driver = optarg; break;
 		case 'c':
-			if (check_options_parse(&r->check, optarg, &d)) {
-				fail(&d, EXIT_USAGE);
-				return EXIT_USAGE;
-			}
-			r->check_text = optarg;
+		case 'p':
+		case 'R':
+		case 'a':
+			if (keep(r, option, optarg, &d))
+				return fail(&d, EXIT_USAGE);
 			break;
+		case 'O': r->record.no_opaque = true; break;
 		case 'q': r->quiet = true; break;
 		case 'w': r->no_wait = true; break;
 		case 'r':
@@ -212,15 +235,14 @@ static void collector_child(const struct recording *r, int control_fd)
 				      .control_fd = control_fd,
 				      .output = r->output,
 				      .ring_bytes = r->ring_bytes,
-				      .check = r->check,
+				      .record = r->record,
 				      .command = r->command,
 				      .driver_path = r->target.driver,
 				      .options_text = options,
 				      .device_option = r->target.device[0] ? r->target.device : NULL};
 	struct diag d = DIAG_INIT;
 
-	snprintf(options, sizeof(options), "%s%s%s", r->check.on ? "--check" : "", r->check_text ? "=" : "",
-		 r->check_text ? r->check_text : "");
+	record_options_text(&r->record, r->check_text, options, sizeof(options));
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 	_exit(collector_run(&o, &d) ? 1 : 0);
 }

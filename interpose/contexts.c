@@ -9,7 +9,7 @@
 
 static void gone(CUcontext context)
 {
-	if (context && rec_checking)
+	if (context && rec_looking)
 		rec_allocations_end(context);
 }
 

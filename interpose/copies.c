@@ -60,6 +60,10 @@ static void take_before(struct copy *c)
 {
 	if (!c->host || !c->p.seq)
 		return;
+	if (rec_no_data) {
+		c->host = NULL;
+		return;
+	}
 	if (c->async && rec_capturing(c->stream, c->per_thread)) {
 		rec_unavailable(&c->p, during_capture);
 		c->host = NULL;
@@ -133,7 +137,7 @@ static struct copy unified(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 static inline bool readable(const void *host)
 {
 	int saved = errno;
-	bool ok = host && host_side_of(host) != SIDE_DEVICE;
+	bool ok = host && !rec_no_data && host_side_of(host) != SIDE_DEVICE;
 
 	errno = saved;
 	return ok;

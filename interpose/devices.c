@@ -31,6 +31,7 @@ static bool describe(int ordinal, struct ring_device *d)
 	d->ordinal = (uint32_t)ordinal;
 	d->cc_major = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
 	d->cc_minor = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+	d->is_ours = rec_driver_is_ours;
 	d->sm_count = (uint32_t)attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
 	if (rec_driver_has(API_ID_cuDeviceTotalMem_v2) &&
 	    REAL(cuDeviceTotalMem_v2)(&bytes, device) == CUDA_SUCCESS)

@@ -11,6 +11,7 @@
 
 static void *real_of[API_ID_COUNT]; /* NULL: the driver has none */
 void *rec_true_or_absent[API_ID_COUNT];
+bool rec_driver_is_ours;
 
 struct address {
 	const void *p;
@@ -76,6 +77,7 @@ static void listen_to_driver(void)
 	if (!rec_driver_has(API_ID_cuGetExportTable) ||
 	    REAL(cuGetExportTable)((const void **)&x, &uuid) != CUDA_SUCCESS || !x)
 		return;
+	rec_driver_is_ours = true;
 	if (x->size >= offsetof(struct cutrace_extension, set_message_sink) + sizeof(x->set_message_sink))
 		x->set_message_sink(rec_driver_says, rec_current);
 }
@@ -114,8 +116,7 @@ void rec_driver_adopt(unsigned id, void *p)
 	rec_true_or_absent[id] = p;
 	rec_real[id] = p;
 	rec_hooks_install();
-	if (rec_checking)
-		rec_check_hooks_install();
+	rec_option_hooks_install();
 }
 
 unsigned rec_driver_find(const void *p, const char *name)

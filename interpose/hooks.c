@@ -24,7 +24,10 @@ void rec_hooks_install(void)
 	install(rec_device_hooks, rec_ndevice_hooks);
 }
 
-void rec_check_hooks_install(void)
+void rec_option_hooks_install(void)
 {
-	install(rec_allocation_hooks, rec_nallocation_hooks);
+	if (rec_looking)
+		install(rec_allocation_hooks, rec_nallocation_hooks);
+	if (rec_as_cc)
+		install(rec_as_hooks, rec_nas_hooks);
 }

@@ -99,34 +99,65 @@ static CUresult hook_cuModuleLoad(CUmodule *module, const char *path)
 static CUresult hook_cuModuleLoadData(CUmodule *module, const void *image)
 {
 	uint64_t seq = rec_current();
+	struct rec_steered s;
+	CUresult r;
 
+	image = rec_steer_image(seq, image, &s);
 	rec_image(seq, 1, image);
-	return rec_context_record(seq, REAL(cuModuleLoadData)(module, image));
+	r = rec_context_record(seq, REAL(cuModuleLoadData)(module, image));
+	rec_steer_done(&s);
+	return r;
 }
 
 static CUresult hook_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 					CUjit_option *options, void **values)
 {
 	uint64_t seq = rec_current();
+	struct rec_steered s;
+	CUresult r;
 
+	image = rec_steer_image(seq, image, &s);
 	rec_image(seq, 1, image);
-	return rec_context_record(seq, REAL(cuModuleLoadDataEx)(module, image, n, options, values));
+	r = rec_context_record(seq, REAL(cuModuleLoadDataEx)(module, image, n, options, values));
+	rec_steer_done(&s);
+	return r;
 }
 
 static CUresult hook_cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
 	uint64_t seq = rec_current();
+	struct rec_steered s;
+	CUresult r;
 
+	image = rec_steer_image(seq, image, &s);
 	rec_image(seq, 1, image);
-	return rec_context_record(seq, REAL(cuModuleLoadFatBinary)(module, image));
+	r = rec_context_record(seq, REAL(cuModuleLoadFatBinary)(module, image));
+	rec_steer_done(&s);
+	return r;
+}
+
+/* The driver may look at it until the library is unloaded; then what stands in for it stays. */
+static bool is_preserved(const CUlibraryOption *options, unsigned n)
+{
+	for (unsigned i = 0; options && i < n; i++)
+		if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
+			return true;
+	return false;
 }
 
 static CUresult hook_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,
 				       void **values, unsigned n, CUlibraryOption *library_options,
 				       void **library_values, unsigned m)
 {
+	struct rec_steered s;
+	CUresult r;
+
+	code = rec_steer_image(rec_current(), code, &s);
 	rec_image(rec_current(), 1, code);
-	return REAL(cuLibraryLoadData)(library, code, options, values, n, library_options, library_values, m);
+	r = REAL(cuLibraryLoadData)(library, code, options, values, n, library_options, library_values, m);
+	if (!is_preserved(library_options, m))
+		rec_steer_done(&s);
+	return r;
 }
 
 static CUresult hook_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,

@@ -131,21 +131,24 @@ static void check(const struct launch *l)
 	errno = saved;
 }
 
-/* One more launch: whether it is one of those that --check names. */
+/* One more launch: whether it is one of those that are looked at. Where no layout can be had for want of memory, those
+ * that --check chooses are. */
 static bool is_chosen(const struct launch *l)
 {
 	struct ring_session *s = rec_session();
+	unsigned checked = l->layout ? l->layout->checked : rec_checking ? RING_CHECKED : 0u;
 	uint64_t n;
 
-	if (l->layout && !l->layout->is_checked)
-		return false;
+	if (!(checked & RING_CHECKED))
+		return checked & RING_CHECKED_ALWAYS;
 	n = atomic_fetch_add(&s->launches, 1) + 1;
-	return n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0;
+	return checked & RING_CHECKED_ALWAYS ||
+	       (n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0);
 }
 
 static inline CUresult finish(const struct launch *l, CUresult r)
 {
-	if (REC_UNLIKELY(rec_checking) && r == CUDA_SUCCESS && l->seq && is_chosen(l))
+	if (REC_UNLIKELY(rec_looking) && r == CUDA_SUCCESS && l->seq && is_chosen(l))
 		check(l);
 	return r;
 }

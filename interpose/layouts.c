@@ -41,6 +41,11 @@ void rec_layouts_flush(void)
 	atomic_fetch_add(&generation, 1);
 }
 
+uint64_t rec_layouts_generation(void)
+{
+	return atomic_load(&generation);
+}
+
 static struct entry *_Atomic *bucket_of(uint64_t function)
 {
 	return &buckets[(function * 0x9e3779b97f4a7c15ull) >> 52];
@@ -153,15 +158,16 @@ static void learn(uint64_t function, uint64_t seq, union scratch *to)
 	size_t at[REC_MAX_PARAMS][2];
 	int n = driver_layout(function, at);
 	struct ring_params *answer = NULL;
-	bool is_checked = true;
+	uint8_t checked = rec_checking ? RING_CHECKED : 0;
 
 	name_kernel(function);
-	if (n < 0 || rec_checking) {
+	if (n < 0 || rec_looking) {
 		bool asked;
 
 		answer = rec_pages(sizeof(*answer));
 		asked = answer && rec_ask_params(function, seq, answer);
-		is_checked = !asked || answer->is_checked;
+		if (asked)
+			checked = (uint8_t)answer->checked;
 		if (answer && (!asked || !valid_answer(answer))) {
 			rec_pages_free(answer, sizeof(*answer));
 			answer = NULL;
@@ -178,7 +184,7 @@ static void learn(uint64_t function, uint64_t seq, union scratch *to)
 	to->layout.function = function;
 	to->layout.nparams = n > 0 ? (uint32_t)n : 0;
 	to->layout.known = n >= 0;
-	to->layout.is_checked = is_checked;
+	to->layout.checked = checked;
 	set_params(&to->layout, at);
 	if (answer)
 		set_access(&to->layout, answer);

@@ -34,6 +34,8 @@ struct process {
 static struct process *process;
 bool rec_use_tsc = true;
 bool rec_checking;
+bool rec_looking;
+bool rec_no_data;
 bool rec_off; /* for good: no socket was named, or the collector is gone */
 
 void *rec_pages(size_t bytes)
@@ -60,6 +62,7 @@ uint64_t rec_clock(void)
 pthread_mutex_t rec_locks[REC_LOCKS] = {
 	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
 	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+	PTHREAD_MUTEX_INITIALIZER,
 };
 
 /* A handler that calls the driver must not find its own thread in here. Not blocked are signals that tell of what
@@ -302,6 +305,16 @@ static void say(const char *text)
 	transmit(&m, sizeof(m), -1);
 }
 
+static void take_options(const struct ring_session *s)
+{
+	rec_checking = s->flags & RING_SESSION_CHECK;
+	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE);
+	rec_no_data = s->flags & RING_SESSION_NO_DATA;
+	rec_reference_ptx = s->flags & RING_SESSION_PTX;
+	rec_as_cc = (unsigned)s->as_cc;
+	rec_option_hooks_install();
+}
+
 static void start(void)
 {
 	if (process->state != PROCESS_NEW)
@@ -315,9 +328,7 @@ static void start(void)
 		return;
 	}
 	rec_use_tsc = process->session->tsc_hz != 0;
-	rec_checking = process->session->flags & RING_SESSION_CHECK;
-	if (rec_checking)
-		rec_check_hooks_install();
+	take_options(process->session);
 	process->state = PROCESS_RECORDED;
 }
 

@@ -10,7 +10,7 @@
  *   records.c             payload pieces, diagnostics
  *   hooks.c               functions with a meaning of their own
  *   copies.c, staging.c   host/device copies
- *   images.c              code images
+ *   images.c              code images (steer.c: without machine code)
  *   launch.c, layouts.c   kernel parameters
  *   check.c, ranges.c      what launches wrote
  *   allocations.c         the program's device memory
@@ -51,6 +51,8 @@ bool rec_ask_written(struct ring_ask_written *ask, struct ring_written *answer);
 /* A counter that is unique in this process: payload ids. */
 uint64_t rec_unique(void);
 extern bool rec_checking; /* --check */
+extern bool rec_looking;  /* that, or at kernels without PTX: launches may be looked at */
+extern bool rec_no_data;  /* --payloads=none */
 
 /* Around what a signal handler that calls the driver must not interrupt: locks, calls of the recorder's own. */
 void rec_signals_block(void);
@@ -63,6 +65,7 @@ enum rec_lock {
 	REC_LOCK_LAYOUTS,
 	REC_LOCK_STAGES,
 	REC_LOCK_ALLOCATIONS,
+	REC_LOCK_RANGES,
 	REC_LOCK_TABLES,
 	REC_LOCK_THUNKS,
 	REC_LOCKS
@@ -127,6 +130,7 @@ static inline void *rec_true(unsigned id)
 	return rec_true_or_absent[id];
 }
 bool rec_driver_has(unsigned id);
+extern bool rec_driver_is_ours; /* cutrace's own */
 /* Which known function the driver's address `p` is: prefers one whose base name is `name`. API_NONE when
  * none. */
 unsigned rec_driver_find(const void *p, const char *name);
@@ -178,11 +182,11 @@ struct rec_hook {
 };
 /* Puts the hooks into rec_real[] in place of the functions that the driver has. */
 void rec_hooks_install(void);
-void rec_check_hooks_install(void); /* where launches are looked at */
+void rec_option_hooks_install(void); /* those that only options need */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_allocation_hooks[],
-	rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[];
-extern const unsigned rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks, rec_nallocation_hooks,
-	rec_nproc_hooks, rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
+	rec_as_hooks[], rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[];
+extern const unsigned rec_nas_hooks, rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks,
+	rec_nallocation_hooks, rec_nproc_hooks, rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
 {
@@ -220,7 +224,7 @@ struct rec_layout {
 	uint64_t function;
 	uint32_t nparams, total;
 	bool known, writes_known, writes_unknown;
-	bool is_checked; /* --check: launches of it are looked at */
+	uint8_t checked; /* enum ring_checked */
 	bool gaps;       /* bytes of the block that belong to no parameter */
 	struct {
 		uint16_t offset, bytes; /* parameter blocks end at 32764 bytes */
@@ -230,6 +234,8 @@ struct rec_layout {
 /* Never NULL unless memory ran out. Valid until rec_layouts_flush of an unload. */
 const struct rec_layout *rec_layout(uint64_t function, uint64_t seq);
 void rec_layouts_flush(void);
+/* Another one after each flush: what is known by function handles is void. */
+uint64_t rec_layouts_generation(void);
 
 /* ---- allocations.c -------------------------------------------------------------- */
 
@@ -287,6 +293,18 @@ void rec_returns_free(void);
 /* ---- images.c ------------------------------------------------------------------- */
 
 void rec_image(uint64_t seq, int param, const void *image);
+
+/* ---- steer.c ----------------------------------------------------------------------- */
+
+extern unsigned rec_as_cc;     /* --as; 0: programs are told the truth */
+extern bool rec_reference_ptx; /* --reference ptx */
+struct rec_steered {
+	void *pages;
+	size_t bytes;
+};
+/* What the driver is given in place of a code image: the same, or one without machine code, until rec_steer_done. */
+const void *rec_steer_image(uint64_t seq, const void *image, struct rec_steered *s);
+void rec_steer_done(struct rec_steered *s);
 
 /* ---- export_tables.c -------------------------------------------------------------- */
 

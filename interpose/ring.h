@@ -44,11 +44,15 @@ struct ring_session {
 	uint8_t pad2[56];
 	/* --check: which launches, by their number from 1 */
 	uint64_t check_every, check_first, check_last;
+	uint64_t as_cc;            /* the compute capability that programs are told; 0: the device's */
 	_Atomic uint64_t launches; /* of the kernels that --check names */
 };
 enum ring_session_flag {
 	RING_SESSION_CHECK = 1 << 0,    /* hash what each launch may have written */
 	RING_SESSION_CONTENTS = 1 << 1, /* and keep it */
+	RING_SESSION_NO_DATA = 1 << 2,  /* copies are recorded without their bytes */
+	RING_SESSION_OPAQUE = 1 << 3,   /* what kernels without PTX wrote is kept */
+	RING_SESSION_PTX = 1 << 4,      /* the driver gets PTX wherever there is any */
 };
 
 /* Newest number taken. */
@@ -192,7 +196,8 @@ struct ring_kernel {
 
 struct ring_device {
 	struct ring_record r;
-	uint32_t ordinal, driver_version, cc_major, cc_minor, sm_count, pad;
+	uint32_t ordinal, driver_version, cc_major, cc_minor, sm_count;
+	uint32_t is_ours; /* the driver is cutrace's, which executes PTX alone */
 	uint64_t bytes;
 	uint8_t uuid[16];
 	char name[104]; /* NUL-terminated */
@@ -234,7 +239,7 @@ enum ring_message_kind {
 	RING_MSG_PARAMS,
 	RING_MSG_BYE, /* orderly end: all rings are final; answered with BYE when drained */
 	RING_MSG_TAKEN,
-	RING_MSG_REFUSED, /* the thread is to have no ring */
+	RING_MSG_REFUSED,     /* the thread is to have no ring */
 	RING_MSG_ASK_WRITTEN, /* struct ring_ask_written; answer: RING_MSG_WRITTEN */
 	RING_MSG_WRITTEN,
 	RING_MSG_SAY, /* struct ring_say: a diagnostic of a process that has no ring to put it in; no answer
@@ -260,10 +265,15 @@ struct ring_ask {
 	uint64_t seq;      /* all records of this thread up to here are published */
 	char name[1024];   /* kernel's name when the recorder knows it */
 };
+enum ring_checked {
+	RING_CHECKED = 1,          /* of those that --check chooses */
+	RING_CHECKED_CONTENTS = 2, /* what was written is kept, not its hash alone */
+	RING_CHECKED_ALWAYS = 4,   /* each of them: nothing else tells what it does */
+};
 struct ring_params {
 	struct ring_message m;
 	uint32_t known, nparams, total_bytes, writes_unknown;
-	uint32_t is_checked, pad; /* --check is for this kernel, too */
+	uint32_t checked, pad; /* enum ring_checked: what is looked at of its launches */
 	struct {
 		uint32_t offset, bytes;
 		uint8_t is_pointer, is_written, pad[6];
@@ -284,7 +294,7 @@ struct ring_written {
 	uint32_t known; /* 0: it may write anywhere */
 	uint32_t n;
 	struct {
-		uint32_t offset, bytes; /* the parameter's place */
+		uint32_t offset, bytes;   /* the parameter's place */
 		uint32_t is_bounded, pad; /* 0: anywhere in the allocation that it points to */
 		uint64_t first, end;
 	} p[64];

@@ -150,8 +150,13 @@ void *thunk_enter(struct thunk_registers *r, uint32_t index, uint64_t *return_sl
 					    .index = index,
 					    .out = k->out_param >= 0 ? r->integer[k->out_param] : 0};
 		*return_slot = (uintptr_t)thunk_return;
-		if (k->image_param >= 0)
-			rec_image(f.seq, k->image_param, (void *)r->integer[k->image_param]);
+		if (k->image_param >= 0) {
+			struct rec_steered stays; /* nothing says how long it is looked at */
+			uint64_t *image = &r->integer[k->image_param];
+
+			*image = (uintptr_t)rec_steer_image(f.seq, (void *)*image, &stays);
+			rec_image(f.seq, k->image_param, (void *)*image);
+		}
 	}
 	errno = saved;
 	return k->real;

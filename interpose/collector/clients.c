@@ -343,6 +343,19 @@ static void say(struct collector *c, struct process *p, const struct ring_say *m
 }
 
 /* Everything the thread published before it asked is read and settled first. */
+/* Of a kernel without PTX nothing can be replayed but what it wrote. */
+static uint32_t checked_of(const struct record_options *o, const struct kernel *k)
+{
+	bool opaque = kernel_is_opaque(k);
+	uint32_t is = 0;
+
+	if (check_options_kernel(&o->check, k ? k->name : NULL, opaque))
+		is |= RING_CHECKED | (o->check.contents ? RING_CHECKED_CONTENTS : 0u);
+	if (opaque && !o->no_opaque && !o->check.opaque)
+		is |= RING_CHECKED_ALWAYS | RING_CHECKED_CONTENTS;
+	return is;
+}
+
 static void answer_params(struct collector *c, struct source *s, const struct ring_ask *a)
 {
 	struct ring_params p = {.m = {RING_MSG_PARAMS, sizeof(p)}};
@@ -353,7 +366,7 @@ static void answer_params(struct collector *c, struct source *s, const struct ri
 	events_run(c, 2 * a->seq + 1);
 	k = derive_kernel(s->process, a->function, 2 * a->seq);
 	kernel_answer(k, &p);
-	p.is_checked = check_options_kernel(&c->o->check, k ? k->name : NULL, kernel_is_opaque(k));
+	p.checked = checked_of(&c->o->record, k);
 	send(s->fd, &p, sizeof(p), MSG_NOSIGNAL);
 }
 

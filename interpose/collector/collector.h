@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "interpose/check_options.h"
+#include "interpose/record_options.h"
 
 struct collector_options {
 	int listen_fd;  /* bound and listening SOCK_SEQPACKET Unix socket */
@@ -20,7 +20,7 @@ struct collector_options {
 	const char *output;  /* path of the trace; NULL: rings are drained and nothing is written (for
 				benchmarks) */
 	uint32_t ring_bytes; /* a power of two; 0 = default */
-	struct check_options check;
+	struct record_options record;
 	/* recorded as they are; may be NULL */
 	const char *command, *driver_path, *device_option, *options_text;
 };

@@ -90,6 +90,13 @@ void session_share_numbers(struct collector *c)
 	c->counted_alone = c->rings;
 }
 
+static uint32_t session_flags(const struct record_options *o)
+{
+	return (o->check.on ? RING_SESSION_CHECK : 0u) | (o->check.contents ? RING_SESSION_CONTENTS : 0u) |
+	       (o->no_payloads ? RING_SESSION_NO_DATA : 0u) | (o->no_opaque ? 0u : RING_SESSION_OPAQUE) |
+	       (o->reference_ptx ? RING_SESSION_PTX : 0u);
+}
+
 int session_make(struct collector *c, struct diag *d)
 {
 	int fd = memfd_create("cutrace-session", MFD_CLOEXEC);
@@ -106,11 +113,11 @@ int session_make(struct collector *c, struct diag *d)
 	c->start_ns = c->clock.ns_origin;
 	s->magic = RING_MAGIC;
 	s->version = RING_VERSION;
-	s->flags = (c->o->check.on ? RING_SESSION_CHECK : 0) |
-		   (c->o->check.contents ? RING_SESSION_CONTENTS : 0);
-	s->check_every = c->o->check.every;
-	s->check_first = c->o->check.first;
-	s->check_last = c->o->check.last;
+	s->flags = session_flags(&c->o->record);
+	s->check_every = c->o->record.check.every;
+	s->check_first = c->o->record.check.first;
+	s->check_last = c->o->record.check.last;
+	s->as_cc = c->o->record.as_cc;
 	s->ring_bytes = c->o->ring_bytes ? c->o->ring_bytes : DEFAULT_RING_BYTES;
 	s->tsc_hz = c->clock.tsc_hz;
 	s->tsc_origin = c->clock.tsc_origin;

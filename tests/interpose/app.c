@@ -323,15 +323,18 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } scenarios[] = {
-	S(calls),         S(errno),         S(closefds),     S(abort),         S(_exit),
-	S(segv),          S(term),          S(threads),      S(short_threads), S(second_thread),
-	S(fork),          S(exec),          S(unknown_proc), S(unknown_dlsym), S(unknown_linked),
-	S(known_proc),    S(nesting),       S(export_table), S(pinned),        S(bad_pointers),
-	S(capture),       S(pitched),       S(large),        S(noise),         S(launch),
-	S(launch_ask),    S(stuck),         S(late_child),   S(late_only),     S(pinned_many),
-	S(faulted),       S(sigchld),       S(reload),       S(launch_cubin),  S(orphaned_inside),
-	S(other_version), S(refused_ring),  S(no_ring),      S(many_parts),    S(many_children),
-	S(no_descriptor), S(fork_learning), S(pinned_flood), S(pinned_small),
+	S(calls),         S(errno),         S(closefds),       S(abort),
+	S(_exit),         S(segv),          S(term),           S(threads),
+	S(short_threads), S(second_thread), S(fork),           S(exec),
+	S(unknown_proc),  S(unknown_dlsym), S(unknown_linked), S(known_proc),
+	S(nesting),       S(export_table),  S(pinned),         S(bad_pointers),
+	S(capture),       S(pitched),       S(large),          S(noise),
+	S(launch),        S(launch_ask),    S(stuck),          S(late_child),
+	S(late_only),     S(pinned_many),   S(faulted),        S(sigchld),
+	S(reload),        S(launch_cubin),  S(launch_opaque),  S(orphaned_inside),
+	S(other_version), S(refused_ring),  S(no_ring),        S(many_parts),
+	S(many_children), S(no_descriptor), S(fork_learning),  S(pinned_flood),
+	S(pinned_small),
 };
 
 int main(int argc, char **argv)

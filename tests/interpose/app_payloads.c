@@ -252,6 +252,42 @@ int scenario_launch_cubin(void)
 	return 0;
 }
 
+/* The same kernel, which is given memory of the device. */
+int scenario_launch_opaque(void)
+{
+	struct {
+		int a;
+		char b[5];
+	} t = {1, "abcd"};
+	int fd = open(args[2], O_RDONLY);
+	static char image[1 << 20];
+	char c = 1;
+	double d = 1.5;
+	short s = 2;
+	CUdeviceptr p, other;
+	CUcontext context;
+	CUdevice device;
+	void *params[] = {&c, &d, &s, &p, &t};
+	CUmodule m;
+	CUfunction f;
+
+	if (fd < 0 || read(fd, image, sizeof(image)) <= 0)
+		return 1;
+	cuInit(0);
+	cuDeviceGet(&device, 0);
+	cuCtxCreate_v2(&context, 0, device);
+	cuMemAlloc_v2(&p, 1000);
+	cuMemAlloc_v2(&other, 300);
+	memset((void *)(uintptr_t)p, 7, 1000);
+	cuModuleLoadData(&m, image);
+	cuModuleGetFunction(&f, m, "ask_mixed");
+	for (int i = 0; i < 3; i++)
+		cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+	print_hash("a", (void *)(uintptr_t)p, 1000);
+	cuMemcpyDtoH_v2(image, p, 1000);
+	return 0;
+}
+
 /* args[2] modules one after the other, each of another text that is long and has to be parsed. */
 int scenario_reload(void)
 {

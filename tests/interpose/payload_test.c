@@ -179,6 +179,17 @@ static void test_launch_ask(void **state)
 	trace_close(t);
 }
 
+static void hash_line(const char *name, char *hash)
+{
+	char prefix[8];
+	const char *at;
+
+	snprintf(prefix, sizeof(prefix), "%s ", name);
+	at = strstr(o.out, prefix);
+	assert_non_null(at);
+	assert_int_equal(sscanf(at + 2, "%39s", hash), 1);
+}
+
 #ifdef MIXED_CUBIN
 /* Machine code alone, and a driver that tells no layout: .nv.info does. The offsets are what the C ABI makes
  * of (char, double, short, pointer, struct { int; char[5]; }). */
@@ -213,6 +224,36 @@ static void test_launch_cubin(void **state)
 	assert_memory_equal(got, expected, sizeof(got) - 3); /* the struct ends with padding */
 	trace_close(t);
 }
+
+/* What machine code wrote nothing but its result tells: it is kept without being asked for, of every launch. */
+static void test_launch_opaque(void **state)
+{
+	struct trace *t;
+	char hash[40];
+
+	(void)state;
+	record(&o, HERE "/launch_opaque.cutrace", NULL, APP, "launch_opaque", MIXED_CUBIN, NULL);
+	assert_exit(0);
+	t = open_trace(HERE "/launch_opaque.cutrace");
+	assert_string_equal(
+		query_text(t, "SELECT group_concat(n || '*' || width, ' ') FROM (SELECT count(*) AS n, "
+			      "width FROM payload WHERE kind = 'written' GROUP BY width ORDER BY width)"),
+		"3*300 3*1000");
+	hash_line("a", hash);
+	assert_string_equal(
+		query_text(t, "SELECT DISTINCT lower(hex(b.hash)) FROM payload p, buffer b WHERE b.id = "
+			      "p.buffer AND p.width = 1000"),
+		hash);
+	trace_close(t);
+	/* Our device has no use for machine code: what it wrote stands in, and the copy behind it is as recorded. */
+	assert_int_equal(system(CUTRACE_BIN " replay '" HERE "/launch_opaque.cutrace' 2>/dev/null | grep -q "
+					    "'1 copy compared, 0 differ; 3 launches injected'"),
+			 0);
+	record(&o, HERE "/launch_opaque.cutrace", "--no-opaque", APP, "launch_opaque", MIXED_CUBIN, NULL);
+	t = open_trace(HERE "/launch_opaque.cutrace");
+	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'written'"), 0);
+	trace_close(t);
+}
 #endif
 
 static long reload_kb(const char *modules)
@@ -238,17 +279,6 @@ static void test_reload(void **state)
 	(void)state;
 	print_message("%ld KB for 60 modules, %ld for 360\n", few, many);
 	assert_true(many - few < 12000);
-}
-
-static void hash_line(const char *name, char *hash)
-{
-	char prefix[8];
-	const char *at;
-
-	snprintf(prefix, sizeof(prefix), "%s ", name);
-	at = strstr(o.out, prefix);
-	assert_non_null(at);
-	assert_int_equal(sscanf(at + 2, "%39s", hash), 1);
 }
 
 /* The kernel stores through its pointer parameter only, as many bytes as another one says: those are hashed after each
@@ -333,7 +363,7 @@ int main(void)
 		cmocka_unit_test(test_large),          cmocka_unit_test(test_launch),
 		cmocka_unit_test(test_launch_ask),
 #ifdef MIXED_CUBIN
-		cmocka_unit_test(test_launch_cubin),
+		cmocka_unit_test(test_launch_cubin),   cmocka_unit_test(test_launch_opaque),
 #endif
 		cmocka_unit_test(test_reload),         cmocka_unit_test(test_check_written),
 		cmocka_unit_test(test_check_unknown),  cmocka_unit_test(test_pinned_flood),

@@ -17,6 +17,7 @@ int scenario_pitched(void);
 int scenario_large(void);
 int scenario_noise(void);
 int scenario_launch_cubin(void);
+int scenario_launch_opaque(void);
 int scenario_reload(void);
 int scenario_launch(void);
 int scenario_launch_ask(void);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "interpose/record_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int record_options_payloads(struct record_options *o, const char *text, struct diag *d)
+{
+	o->no_payloads = !strcmp(text, "none");
+	if (!o->no_payloads && strcmp(text, "all"))
+		return diag_set(d, CUTRACE_EINVAL, "--payloads", "'%s' is neither all nor none", text);
+	return 0;
+}
+
+int record_options_reference(struct record_options *o, const char *text, struct diag *d)
+{
+	if (strcmp(text, "ptx"))
+		return diag_set(d, CUTRACE_EINVAL, "--reference", "'%s' is not ptx, which is all there is",
+				text);
+	o->reference_ptx = true;
+	return 0;
+}
+
+int record_options_as(struct record_options *o, const char *text, struct diag *d)
+{
+	char *end;
+	unsigned long cc = strncmp(text, "sm_", 3) ? 0 : strtoul(text + 3, &end, 10);
+
+	if (cc < 20 || cc > 999 || *end)
+		return diag_set(d, CUTRACE_EINVAL, "--as", "'%s' is not of the form sm_80", text);
+	o->as_cc = (unsigned)cc;
+	return 0;
+}
+
+void record_options_text(const struct record_options *o, const char *check_words, char *buf, size_t bytes)
+{
+	char as[24] = "";
+
+	if (o->as_cc)
+		snprintf(as, sizeof(as), " --as sm_%u", o->as_cc);
+	snprintf(buf, bytes, "%s%s%s%s%s%s%s", o->check.on ? " --check" : "", check_words ? "=" : "",
+		 check_words ? check_words : "", o->no_payloads ? " --payloads=none" : "",
+		 o->no_opaque ? " --no-opaque" : "", o->reference_ptx ? " --reference ptx" : "", as);
+	if (*buf)
+		memmove(buf, buf + 1, strlen(buf));
+}
