@@ -78,10 +78,16 @@ static void on_end(void *ctx, const struct dev_fault *fault)
 static void on_print(void *ctx, const char *text, size_t bytes)
 {
 	struct session *s = ctx;
+	struct shared *sh = s->sh;
 
-	if (s->now < s->sh->printed_until)
+	if (s->print_at != s->now)
+		s->nprints = 0;
+	s->print_at = s->now;
+	s->nprints++;
+	if (s->now < sh->printed_at || (s->now == sh->printed_at && s->nprints <= sh->printed))
 		return;
-	s->sh->printed_until = s->now;
+	sh->printed_at = s->now;
+	sh->printed = s->nprints;
 	fwrite(text, 1, bytes, stdout);
 }
 

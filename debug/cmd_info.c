@@ -460,6 +460,8 @@ static const struct command infos[] = {
 	{"blocks", NULL, info_blocks, "", "blocks that are being executed", false},
 	{"launch", NULL, info_launch, "", "kernel, grid, shared memory", false},
 	{"time", NULL, info_time, "", "instructions that warps have begun", false},
+	{"state", NULL, info_state, "", "all registers and memory as one number, to compare states by",
+	 false},
 	{"allocations", "a", info_allocations, "", "memory that was there when the launch began", false},
 	{"line", NULL, info_line, "[PLACE]", "instructions of a line, and its source", false},
 	{"display", NULL, info_display, "", "what is printed at stops", false},

@@ -241,14 +241,29 @@ static int at_source_line(const struct session *s, const char *name, size_t n, u
 	return diag_set(d, CUTRACE_EINVAL, "", "no instruction of this kernel has a source line in %s", file);
 }
 
+/* "mix" for "_ZL3mixj": a mangled name says how long its parts are. */
+static bool is_named(const char *whole, const char *name)
+{
+	char part[300];
+	const char *at;
+
+	if (!strcmp(whole, name))
+		return true;
+	snprintf(part, sizeof(part), "%zu%s", strlen(name), name);
+	at = !strncmp(whole, "_Z", 2) ? strstr(whole, part) : NULL;
+	return at && (at[-1] < '0' || at[-1] > '9');
+}
+
 static int at_function(const struct session *s, const char *name, struct breakpoint *b, struct diag *d)
 {
+	bool known = false;
+
 	for (uint32_t f = 0; f < s->module->nfuncs; f++)
-		if (!strcmp(s->module->funcs[f]->name, name)) {
-			if (at_entry(s, f, b))
-				return 0;
-			return diag_set(d, CUTRACE_EINVAL, "", "%s is not a part of this kernel", name);
-		}
+		known |= is_named(s->module->funcs[f]->name, name) && !at_entry(s, f, b);
+	if (b->nplaces)
+		return 0;
+	if (known)
+		return diag_set(d, CUTRACE_EINVAL, "", "%s is not a part of this kernel", name);
 	diag_set(d, CUTRACE_EINVAL, "", "there is no function %s", name);
 	diag_hint(d, "a place is a line of the PTX (212), of a source (saxpy.cu:17), or a function's name");
 	return CUTRACE_EINVAL;
@@ -297,16 +312,24 @@ uint32_t code_register(const struct ptx_func *f, const char *name)
 
 struct votes {
 	uint32_t by_type[PTX_NTYPES];
+	bool address;
 };
 
 /* mov, selp and loads move bits of any type; what is computed with them tells more. */
 static void vote(struct votes *v, const struct ptx_inst *i, enum ptx_type t, unsigned bits)
 {
 	bool untyped = t == PTX_B8 || t == PTX_B16 || t == PTX_B32 || t == PTX_B64 || t == PTX_B128;
-	unsigned weight = i->op == PTX_OP_MOV || i->op == PTX_OP_SELP ? 1 : 4;
+	bool moves = i->op == PTX_OP_LD || i->op == PTX_OP_ST;
+	unsigned weight = i->op == PTX_OP_MOV || i->op == PTX_OP_SELP ? 1 : moves ? 2 : 4;
 
 	if (t && !untyped && ptx_type_bits(t) == bits)
 		v->by_type[t] += weight;
+}
+
+static bool takes_address(const struct ptx_inst *i)
+{
+	return i->op == PTX_OP_LD || i->op == PTX_OP_ST || i->op == PTX_OP_ATOM || i->op == PTX_OP_RED ||
+	       i->op == PTX_OP_LDU;
 }
 
 static void vote_all(const struct ptx_func *f, uint32_t slot, struct votes *v)
@@ -316,10 +339,14 @@ static void vote_all(const struct ptx_func *f, uint32_t slot, struct votes *v)
 
 		for (uint32_t n = 0; n < (uint32_t)i->ndst + i->nsrc; n++) {
 			const struct ptx_operand *o = &i->dst[n];
-			bool source = n >= i->ndst, address = source && n == i->ndst && i->op == PTX_OP_LD;
+			bool source = n >= i->ndst;
 
-			if (o->kind != PTX_OPND_VALUE || f->values[o->index].slot != slot || address)
+			if (o->kind != PTX_OPND_VALUE || f->values[o->index].slot != slot)
 				continue;
+			if (n == i->ndst && takes_address(i)) {
+				v->address = true;
+				continue;
+			}
 			vote(v, i, (enum ptx_type)(source && i->op == PTX_OP_CVT ? i->type2 : i->type),
 			     f->slots[slot].bits);
 		}
@@ -341,6 +368,8 @@ enum ptx_type code_register_type(const struct ptx_func *f, uint32_t slot)
 	if (s->type && ptx_type_bits((enum ptx_type)s->type) == s->bits && s->type != best)
 		return (enum ptx_type)s->type; /* it is declared as something */
 	vote_all(f, slot, &v);
+	if (v.address)
+		return best;
 	for (unsigned t = 1; t < PTX_NTYPES; t++)
 		if (v.by_type[t] > most) {
 			most = v.by_type[t];

@@ -151,41 +151,44 @@ static char *say_prompt(EditLine *el)
 	return (char *)(uintptr_t)prompt;
 }
 
-static History *past(const struct shared *sh)
-{
-	History *h = history_init();
-	HistEvent e;
-	uint32_t first = sh->nhistory > MAX_HISTORY ? sh->nhistory - MAX_HISTORY : 0;
+/* One for each process: a process that was forked from a checkpoint lacks the lines since then. */
+static struct editor {
+	EditLine *el;
+	History *past;
+	uint32_t known; /* lines of the history */
+} editor;
 
-	if (!h)
-		return NULL;
-	history(h, &e, H_SETSIZE, MAX_HISTORY);
-	for (uint32_t k = first; k < sh->nhistory; k++)
-		history(h, &e, H_ENTER, sh->history[k % MAX_HISTORY]);
-	return h;
+static bool open_editor(struct shared *sh)
+{
+	HistEvent e;
+
+	if (!editor.el) {
+		editor.el = el_init("cutrace", stdin, stdout, stderr);
+		editor.past = history_init();
+		if (!editor.el || !editor.past)
+			return false;
+		history(editor.past, &e, H_SETSIZE, MAX_HISTORY);
+		el_set(editor.el, EL_PROMPT, say_prompt);
+		el_set(editor.el, EL_EDITOR, "emacs");
+		el_set(editor.el, EL_HIST, history, editor.past);
+	}
+	if (sh->nhistory > MAX_HISTORY && editor.known < sh->nhistory - MAX_HISTORY)
+		editor.known = sh->nhistory - MAX_HISTORY;
+	for (; editor.known < sh->nhistory; editor.known++)
+		history(editor.past, &e, H_ENTER, sh->history[editor.known % MAX_HISTORY]);
+	return true;
 }
 
-/* The editor lives for one line: the next one may be read by another process. */
 static bool edited_line(struct session *s, char *line, size_t size)
 {
-	EditLine *el = el_init("cutrace", stdin, stdout, stderr);
-	History *h = past(s->sh);
 	const char *got;
 	int n = 0;
 
-	if (!el || !h) {
-		if (el)
-			el_end(el);
+	if (!open_editor(s->sh))
 		return plain_line(s, line, size);
-	}
-	el_set(el, EL_PROMPT, say_prompt);
-	el_set(el, EL_EDITOR, "emacs");
-	el_set(el, EL_HIST, history, h);
-	got = el_gets(el, &n);
+	got = el_gets(editor.el, &n);
 	if (got && n > 0)
 		snprintf(line, size, "%.*s", (int)strcspn(got, "\r\n"), got);
-	history_end(h);
-	el_end(el);
 	if (!debug_interrupted)
 		return got && n > 0;
 	debug_interrupted = 0;

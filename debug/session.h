@@ -10,6 +10,7 @@
  *
  * - cmd_debug.c: options; timeline.c: time, checkpoints; stops.c: where execution stops
  * - code.c: the module, lines, registers that are live; typed.c: values as text; expression.c; places.c: variables and memory
+ * - state.c: all of the state as one number
  * - commands.c: the table; cmd_*.c: what they do; input.c: where they come from
  */
 #ifndef CUTRACE_DEBUG_SESSION_H
@@ -117,7 +118,8 @@ struct shared {
 		char text[256], format[32];
 	} displays[MAX_DISPLAYS];
 	uint32_t next_display;
-	uint64_t printed_until; /* what the kernel prints is shown once */
+	uint64_t printed_at,
+		printed; /* what the kernel prints is shown once: of this time so many texts were */
 	/* input */
 	char pending[MAX_INPUT]; /* commands of scripts that are still to do: from pending_at */
 	uint32_t pending_at, pending_end, scripts;
@@ -172,14 +174,16 @@ struct session {
 	struct expression *conditions[MAX_BREAKS];
 	struct watch_value watched[MAX_BREAKS];
 	bool has_watches, attentive;
-	uint64_t *found;           /* GOAL_SCAN: a ring of the last `count` stops */
+	uint64_t *found; /* GOAL_SCAN: a ring of the last `count` stops */
+	uint64_t scan_start;
 	uint64_t nfound, definite; /* stops from `definite` on are known for certain */
 	struct stop last_found;
 	struct {
 		bool known;
 		uint32_t file, line, depth;
-	} seen;      /* STEP_LINE backwards: where the thread was last */
-	bool resume; /* the command loop ends */
+	} seen;                     /* STEP_LINE backwards: where the thread was last */
+	uint64_t print_at, nprints; /* texts of this time so far */
+	bool resume;                /* the command loop ends */
 };
 
 /* commands return 0, or -1 with *d filled */
@@ -353,6 +357,8 @@ COMMAND(do_thread);
 COMMAND(do_block);
 COMMAND(do_warp);
 COMMAND(do_lane);
+/* state.c */
+COMMAND(info_state);
 /* cmd_list.c */
 COMMAND(do_list);
 COMMAND(info_line);

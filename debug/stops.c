@@ -244,20 +244,18 @@ static bool has_exited(const struct session *s, const struct focus *f)
 	return !s->view.warp(s->view.state, f->block, f->warp, &w) || !(w.lanes >> f->lane & 1);
 }
 
-/* A source line begins here for the thread: it was at another one before. */
+/* A source line begins here for the thread: it was at another one before. Instructions of no line don't count. */
 static bool line_begins(struct session *s, const struct debug_at *at)
 {
-	uint32_t file = 0, line = 0;
-	bool has = code_source(s, at->func, at->inst, &file, &line);
-	bool begins = has && s->seen.known &&
-		      (file != s->seen.file || line != s->seen.line || at->depth != s->seen.depth);
+	uint32_t file, line;
+	bool begins = true;
 
-	if (!s->seen.known) {
-		if (s->definite == 0)
-			begins = has;
-		else
-			s->definite = s->now + 1; /* what was before it is not known */
-	}
+	if (!code_source(s, at->func, at->inst, &file, &line))
+		return false;
+	if (s->seen.known)
+		begins = file != s->seen.file || line != s->seen.line || at->depth != s->seen.depth;
+	else if (s->definite)
+		s->definite = s->now + 1; /* what was before it is not known */
 	s->seen.known = true;
 	s->seen.file = file;
 	s->seen.line = line;

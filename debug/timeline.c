@@ -19,7 +19,7 @@
 #define EXIT_REWIND 97
 #define MAX_DEPTH   120     /* checkpoints at a time */
 #define FIRST_STEP  1000000 /* instructions to the first checkpoint */
-#define FINE_STEP   20000   /* before the time that is gone back to */
+#define FINE_PART   50      /* of those: before the time that is gone back to */
 
 volatile sig_atomic_t debug_interrupted;
 
@@ -76,9 +76,18 @@ static void wait_below(struct session *s, pid_t pid)
 	}
 }
 
+/* A test aid: short ways between checkpoints in short kernels. */
+static uint64_t first_step(void)
+{
+	const char *given = getenv("CUTRACE_REPLAY_DEBUG_STEP");
+	uint64_t n = given && *given >= '0' && *given <= '9' ? strtoull(given, NULL, 10) : 0;
+
+	return n >= 10 ? n : FIRST_STEP;
+}
+
 static uint64_t step_after(uint64_t now)
 {
-	return now / 8 > FIRST_STEP ? now / 8 : FIRST_STEP;
+	return now / 8 > first_step() ? now / 8 : first_step();
 }
 
 /* True: in a process that somebody went back to. */
@@ -134,6 +143,7 @@ static void begin_scan(struct session *s)
 	free(s->found);
 	s->found = calloc(m->count, sizeof(*s->found));
 	s->nfound = 0;
+	s->scan_start = s->next;
 	s->definite = s->next ? s->next + 1 : 0;
 	s->seen.known = false;
 }
@@ -142,12 +152,12 @@ static void begin_scan(struct session *s)
 static void begin(struct session *s)
 {
 	const struct motion *m = &s->sh->motion;
-	uint64_t end = end_of(m);
+	uint64_t end = end_of(m), fine = first_step() / FINE_PART;
 
 	stops_prepare(s);
 	if (m->goal == GOAL_SCAN)
 		begin_scan(s);
-	s->fine_at = end != NEVER && end > s->next + 2 * FINE_STEP ? end - FINE_STEP : NEVER;
+	s->fine_at = end != NEVER && end > s->next + 2 * fine ? end - fine : NEVER;
 	s->alarm = s->checkpoint_at < end ? s->checkpoint_at : end;
 	if (s->fine_at < s->alarm)
 		s->alarm = s->fine_at;
@@ -202,7 +212,8 @@ static void nothing_before(struct session *s)
 static void end_scan(struct session *s)
 {
 	struct motion *m = &s->sh->motion;
-	uint64_t definite = 0, limit = m->limit, oldest = s->nfound > m->count ? s->nfound - m->count : 0;
+	uint64_t definite = 0, from, limit = m->limit,
+		 oldest = s->nfound > m->count ? s->nfound - m->count : 0;
 
 	for (uint64_t k = s->nfound; k > oldest && s->found[(k - 1) % m->count] >= s->definite; k--)
 		definite++;
@@ -219,7 +230,9 @@ static void end_scan(struct session *s)
 		nothing_before(s);
 	m->count -= definite;
 	m->limit = s->definite < limit ? s->definite : limit;
-	go_back(s, scan_from(m->limit));
+	from = scan_from(m->limit);
+	go_back(s, from < s->scan_start ? from
+					: s->scan_start - 1); /* what this scan did not know it never will */
 }
 
 static void interrupted(struct session *s)
@@ -231,6 +244,16 @@ static void interrupted(struct session *s)
 	stop_here(s, &stop);
 }
 
+/* Who was looked at may have begun later, or left before: then who executes is. */
+static void look_at_someone(struct session *s, const struct debug_at *at, struct focus *f)
+{
+	struct debug_frame frame;
+
+	if (!s->view.frame(s->view.state, f->block, f->warp, f->lane, 0, &frame))
+		*f = (struct focus){
+			.block = at->block, .warp = at->warp, .lane = (uint32_t)__builtin_ctz(at->mask)};
+}
+
 /* True: the motion ends here, with *stop. */
 static bool ends_here(struct session *s, const struct debug_at *at, struct stop *stop)
 {
@@ -238,6 +261,7 @@ static bool ends_here(struct session *s, const struct debug_at *at, struct stop 
 
 	if (m->goal == GOAL_TIME) {
 		*stop = m->stop;
+		look_at_someone(s, at, &stop->focus);
 		return s->now >= m->target;
 	}
 	if (m->goal == GOAL_SCAN) {
@@ -308,6 +332,9 @@ void timeline_over(struct session *s, enum state state, const char *fault)
 	s->state = state;
 	if (fault)
 		snprintf(s->fault, sizeof(s->fault), "%s", fault);
+	for (char *p = s->fault; *p; p++)
+		if (*p == '\t')
+			*p = ' ';
 	if (m->goal == GOAL_SCAN && s->now <= m->limit)
 		end_scan(s);
 	talk(s, &stop);
