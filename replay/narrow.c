@@ -16,6 +16,7 @@
 #define THREAD_BYTES (4ull << 20)  /* of one thread, at most */
 #define FIRST_BYTES  (64ull << 10) /* of one thread, at first */
 #define MAX_PARTS    6             /* of a log, one after the other; of a grid likewise */
+#define MAX_STOPS    8             /* lines of a kernel at which threads end, since they fault there */
 #define RUN_TARGET   1000          /* what the launch with a log wrote, beside the runs of the envelope */
 
 struct narrow_launch {
@@ -33,6 +34,9 @@ struct narrow_launch {
 	uint64_t threads, blocks; /* of a block; of the grid */
 	struct extension_hit hit; /* who stored it, on the interpreter */
 	bool has_hit;
+	bool faults;               /* the launch, on the target; no element is known then */
+	uint32_t stops[MAX_STOPS]; /* PTX lines at which it does */
+	unsigned nstops;
 	char note[640];
 	struct narrow_finding best;
 	uint64_t best_block, best_thread; /* in the grid, in the block */
@@ -158,7 +162,8 @@ static void check_reproduction(struct narrow_launch *l)
 	uint64_t before = 0, now = 0;
 
 	/* What it gave may not have been kept: of many launches, or by a replay that was interrupted. */
-	if (l->note[0] || !probe_element(l->s, l->t, l->process, l->call, 0, l->address, l->bytes, &before) ||
+	if (l->note[0] || l->faults ||
+	    !probe_element(l->s, l->t, l->process, l->call, 0, l->address, l->bytes, &before) ||
 	    (probe_element(l->s, l->t, l->process, l->call, RUN_TARGET, l->address, l->bytes, &now) &&
 	     before == now))
 		return;
@@ -271,7 +276,8 @@ static void write_row(struct narrow_launch *l, sqlite3 *db, const char *const *c
 		"UPDATE verdict SET wrong_line = ?, wrong_ptx = ?, wrong_source = ?, wrong_operands = "
 		"?, wrong_want = ?, wrong_got = ?, wrong_thread = ?, wrong_how = ?, note = CASE WHEN ?9 "
 		"IS NULL THEN note ELSE coalesce(note || '; ', '') || ?9 END WHERE pass = 1 AND process = "
-		"?10 AND call = ?11 AND kind = 'written' AND grade = 'differs'",
+		"?10 AND ((call = ?11 AND kind = 'written' AND grade = 'differs') OR (launch = ?11 AND kind = "
+		"'fault' AND grade = 'fault'))",
 		-1, &st, NULL);
 	if (line)
 		sqlite3_bind_int64(st, 1, line);
@@ -342,7 +348,7 @@ static void write_result(struct narrow_launch *l)
 		return;
 	if (l->best.how != NARROW_NOTHING)
 		write_finding(l, result_sqlite(db));
-	else
+	else if (!l->faults)
 		write_store(l, result_sqlite(db));
 	result_close(db);
 }
@@ -393,22 +399,58 @@ static bool load_kernel(struct narrow_launch *l)
 	return l->f && !ptx_func_build(l->m, l->f);
 }
 
-static void narrow_one(struct narrow_launch *l)
+static bool stop_where_it_faults(void *ctx, struct ptx_site *s)
+{
+	const struct narrow_launch *l = ctx;
+
+	for (unsigned k = 0; k < l->nstops; k++)
+		s->stops |= s->line == l->stops[k];
+	return true;
+}
+
+/* The launch with the log faulted at another line: threads end there, too. False: that is not the reason. */
+static bool add_stop(struct narrow_launch *l, const struct ptx_instrumented *code)
+{
+	const uint32_t line = l->said->fault_line;
+
+	for (uint32_t k = 0; l->faults && line && k < code->nsites && l->nstops < MAX_STOPS; k++)
+		if (code->sites[k].new_line == line && !code->sites[k].stops) {
+			l->stops[l->nstops++] = code->sites[k].line;
+			l->note[0] = '\0';
+			return true;
+		}
+	return false;
+}
+
+static void narrow_code(struct narrow_launch *l)
 {
 	struct ptx_instrumented code;
 	struct diag d = DIAG_INIT;
+	bool again;
 
-	find_who_stored(l);
-	if (!load_kernel(l)) {
-		snprintf(l->note, sizeof(l->note), "the trace has no PTX of the kernel");
-	} else if (ptx_instrument(l->m, l->f, NULL, NULL, &code, &d)) {
-		snprintf(l->note, sizeof(l->note), "the kernel's values can't be logged: %s", d.what);
-	} else {
+	do {
+		if (ptx_instrument(l->m, l->f, stop_where_it_faults, l, &code, &d)) {
+			snprintf(l->note, sizeof(l->note), "the kernel's values can't be logged: %s", d.what);
+			write_result(l);
+			return;
+		}
 		search(l, &code);
-		write_result(l);
+		again = l->best.how == NARROW_NOTHING && add_stop(l, &code);
+		if (!again)
+			write_result(l);
 		ptx_instrumented_free(&code);
+	} while (again);
+}
+
+static void narrow_one(struct narrow_launch *l)
+{
+	if (!l->faults)
+		find_who_stored(l);
+	if (load_kernel(l)) {
+		narrow_code(l);
 		return;
 	}
+	snprintf(l->note, sizeof(l->note), "the trace has no PTX of the kernel");
 	write_result(l);
 }
 
@@ -429,6 +471,9 @@ struct chosen {
 	uint32_t process;
 	uint64_t call, address;
 	unsigned bytes;
+	uint32_t line; /* at which it faults */
+	struct extension_hit hit;
+	bool has_hit;
 };
 
 /* The first ones, each with the first element that is wrong. */
@@ -448,10 +493,47 @@ static unsigned choose(struct session *s, struct chosen *out, unsigned max)
 		-1, &st, NULL);
 	sqlite3_bind_int64(st, 1, max);
 	while (st && n < max && sqlite3_step(st) == SQLITE_ROW)
-		out[n++] = (struct chosen){(uint32_t)sqlite3_column_int64(st, 0),
-					   (uint64_t)sqlite3_column_int64(st, 1),
-					   (uint64_t)sqlite3_column_int64(st, 2),
-					   elem_type_find((const char *)sqlite3_column_text(st, 3))->bytes};
+		out[n++] = (struct chosen){
+			.process = (uint32_t)sqlite3_column_int64(st, 0),
+			.call = (uint64_t)sqlite3_column_int64(st, 1),
+			.address = (uint64_t)sqlite3_column_int64(st, 2),
+			.bytes = elem_type_find((const char *)sqlite3_column_text(st, 3))->bytes};
+	sqlite3_finalize(st);
+	result_close(db);
+	return n;
+}
+
+static bool read_triple(sqlite3_stmt *st, int column, uint32_t out[3])
+{
+	const char *text = (const char *)sqlite3_column_text(st, column);
+
+	return text && sscanf(text, "%u,%u,%u", &out[0], &out[1], &out[2]) == 3;
+}
+
+/* Launches that fault, where the driver said at which line. */
+static unsigned choose_faults(struct session *s, struct chosen *out, unsigned max)
+{
+	struct result_db *db;
+	sqlite3_stmt *st = NULL;
+	unsigned n = 0;
+
+	if (result_open(&db, s->result_path, false, &s->error))
+		return 0;
+	sqlite3_prepare_v2(
+		result_sqlite(db),
+		"SELECT process, launch, line, block, thread FROM verdict WHERE pass = 1 AND kind = 'fault' "
+		"AND grade = 'fault' AND launch > 0 AND line > 0 GROUP BY process, launch ORDER BY process, "
+		"launch LIMIT ?",
+		-1, &st, NULL);
+	sqlite3_bind_int64(st, 1, max);
+	while (st && n < max && sqlite3_step(st) == SQLITE_ROW) {
+		out[n] = (struct chosen){.process = (uint32_t)sqlite3_column_int64(st, 0),
+					 .call = (uint64_t)sqlite3_column_int64(st, 1),
+					 .line = (uint32_t)sqlite3_column_int64(st, 2)};
+		out[n].has_hit =
+			read_triple(st, 3, out[n].hit.block) && read_triple(st, 4, out[n].hit.thread);
+		n++;
+	}
 	sqlite3_finalize(st);
 	result_close(db);
 	return n;
@@ -466,6 +548,11 @@ static void narrow_chosen(struct session *s, struct trace *t, const struct chose
 				  .call = c->call,
 				  .address = c->address,
 				  .bytes = c->bytes,
+				  .faults = c->line != 0,
+				  .stops = {c->line},
+				  .nstops = c->line != 0,
+				  .hit = c->hit,
+				  .has_hit = c->has_hit,
 				  .said = said};
 
 	if (open_launch(&l))
@@ -476,12 +563,15 @@ static void narrow_chosen(struct session *s, struct trace *t, const struct chose
 
 int narrow_differences(struct session *s)
 {
-	struct chosen *c = calloc(s->opt->narrow + 1, sizeof(*c));
+	struct chosen *c = calloc(2 * s->opt->narrow + 1, sizeof(*c));
 	struct narrow_said *said =
 		mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned n = c ? choose(s, c, s->opt->narrow) : 0;
 	struct trace *t = NULL;
-	int rc = n && said != MAP_FAILED ? trace_open(&t, s->opt->trace_path, &s->error) : 0;
+	int rc;
+
+	n += c ? choose_faults(s, c + n, s->opt->narrow) : 0;
+	rc = n && said != MAP_FAILED ? trace_open(&t, s->opt->trace_path, &s->error) : 0;
 
 	progress_begin(&s->progress, "looking for the first wrong line");
 	for (unsigned k = 0; k < n && t && !interrupted(s); k++)

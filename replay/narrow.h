@@ -24,7 +24,8 @@
 struct narrow_said {
 	bool logged, watched;
 	struct extension_hit hit;
-	char why[160]; /* not logged */
+	char why[160];       /* not logged */
+	uint32_t fault_line; /* of the text with the log, at which the launch faulted; 0: not known */
 };
 
 struct narrow_task {

@@ -122,7 +122,11 @@ void narrow_after(struct engine *e, struct call *c)
 	if (!t->log.buffer)
 		return;
 	if (r) {
+		struct extension_fault f;
+
 		say(e, "the launch with the log failed", r);
+		if (extension_last_fault(e, &f))
+			t->said->fault_line = f.line;
 		return;
 	}
 	fd = open(t->log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

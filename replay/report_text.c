@@ -334,6 +334,7 @@ static void print_other(sqlite3_stmt *v, FILE *out)
 	if (has(v, V_SOURCE))
 		fprintf(out, " (%s)", text(v, V_SOURCE));
 	fprintf(out, ", block (%s) thread (%s)\n", text(v, V_BLOCK), text(v, V_THREAD));
+	print_wrong(v, out);
 }
 
 static sqlite3_stmt *first_row(sqlite3 *db, const char *sql)

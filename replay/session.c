@@ -83,6 +83,8 @@ static int run_engine(const struct run *r, struct engine *e, struct diag *d)
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (rc)
 		return rc;
+	if (e->narrow) /* a launch that faulted, too */
+		map_remove(&e->left_out, e->narrow->call);
 	if (!r->blame && !r->probe)
 		write_target(e);
 	narrow_use_text(e);

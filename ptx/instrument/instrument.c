@@ -147,6 +147,18 @@ static uint16_t op_of(const struct ptx_site *s)
 	return s->f->insts[s->first + s->n - 1].op;
 }
 
+/* With the statement's guard. */
+static void put_stop(struct writer *w, struct ptx_site *s, uint32_t id)
+{
+	begin_record(w, s, id);
+	end_record(w, s);
+	code(w, "\n");
+	code(w, keep_place);
+	s->new_line = w->line;
+	put(w, w->m->text + s->begin, s->opcode - s->begin);
+	code(w, "exit;");
+}
+
 static void put_site(struct writer *w, struct ptx_site *s, uint32_t id)
 {
 	uint16_t op = op_of(s);
@@ -186,7 +198,10 @@ static void put_function(struct writer *w, const struct ptx_func *f, struct ptx_
 		struct ptx_site *s = &out->sites[k];
 
 		put(w, text + at, s->begin - at);
-		put_site(w, s, k);
+		if (s->stops && s->words)
+			put_stop(w, s, k);
+		else
+			put_site(w, s, k);
 		at = s->end;
 	}
 	put(w, text + at, f->body_end - at);
@@ -264,8 +279,8 @@ static int check_module(const struct ptx_module *m, struct diag *d)
 }
 
 int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
-		   bool (*wanted)(void *ctx, const struct ptx_site *s), void *ctx,
-		   struct ptx_instrumented *out, struct diag *d)
+		   bool (*wanted)(void *ctx, struct ptx_site *s), void *ctx, struct ptx_instrumented *out,
+		   struct diag *d)
 {
 	int rc;
 

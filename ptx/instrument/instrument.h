@@ -7,7 +7,7 @@
  * The threads of the blocks that it chooses write records, each into an area of its own: a record is the site's number + 1,
  * then registers before and results after the statement, in 32-bit words at places that the site tells. Where a thread has
  * logged more than its area holds, the host asks for another part of the log (`skip`). No instruction of the kernel is
- * left out, moved or made conditional, and no control flow is added.
+ * left out, moved or made conditional, and no control flow is added, but where a site stops.
  *
  * A judge is a kernel that takes such records, one a thread, executes the statement on their operands, and gives records with
  * its own results; threads whose record begins with 0 do nothing.
@@ -45,7 +45,8 @@ struct ptx_site {
 	uint8_t kind;      /* enum ptx_site_kind */
 	bool collective;   /* lanes of a warp do it together */
 	bool leaves;       /* control doesn't come to the next statement */
-	uint16_t words;    /* of a record; 0: none */
+	bool stops; /* wanted() may set it: the thread ends in place of the statement, behind its operands' record */
+	uint16_t words; /* of a record; 0: none */
 	uint16_t nregisters;
 	struct ptx_site_register *registers; /* operands first */
 	size_t begin, opcode, end;           /* in the module's text: guard, opcode, behind the ';' */
@@ -75,8 +76,8 @@ struct ptx_instrumented {
 /* Of the kernel and what it may call. `wanted` tells which statements are logged (NULL: all); it is called once for each
  * site, before the text is written. */
 int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
-		   bool (*wanted)(void *ctx, const struct ptx_site *s), void *ctx,
-		   struct ptx_instrumented *out, struct diag *d);
+		   bool (*wanted)(void *ctx, struct ptx_site *s), void *ctx, struct ptx_instrumented *out,
+		   struct diag *d);
 void ptx_instrumented_free(struct ptx_instrumented *i);
 
 /* ---- judge.c */
