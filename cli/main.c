@@ -73,6 +73,7 @@ static const struct command commands[] = {
 #endif
 #ifdef CUTRACE_HAVE_REDUCE
 	{"reduce", cmd_reduce, "FILE -o OUT [--device D]", "the smallest launch that still differs on a device"},
+	{"report", cmd_report, "FILE -o BUNDLE [--device D]", "a launch that differs as a bundle for a bug tracker, redacted"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",

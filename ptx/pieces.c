@@ -225,7 +225,7 @@ static void cut_top(struct cutter *c, const char *begin, uint32_t line)
 
 	do {
 		if (!lex_directive(&c->lx, &w)) {
-			c->lx.p++;
+			c->lx.p += c->lx.p < c->lx.end;
 			add(c, PTX_PIECE_OTHER, begin, line);
 			return;
 		}

@@ -67,7 +67,7 @@ static void say(const char *what, uint64_t now, uint64_t before)
 }
 
 static void say_result(const struct options *o, const struct judge *j, const struct culprit *c,
-		       const struct scene_size *before)
+		       const struct culprit *now, const struct scene_size *before)
 {
 	struct scene_size z;
 
@@ -80,6 +80,11 @@ static void say_result(const struct options *o, const struct judge *j, const str
 	say("bytes", z.bytes, before->bytes);
 	say("functions", z.functions, before->functions);
 	say("statements", z.statements, before->statements);
+	if (now->line[0])
+		printf("  %-12s %s\n", "wrong", now->line);
+	if (c->op[0] && now->op[0] && strcmp(c->op, now->op))
+		printf("  %-12s the whole launch is wrong first in %s: this may be another fault\n", "note",
+		       c->line);
 	printf("  %-12s %u tried, %u held%s\n", "steps", j->tried, j->held,
 	       j->out_of_time           ? "; ended by --time"
 	       : workroom_interrupted() ? "; interrupted"
@@ -176,6 +181,7 @@ static int take_scene(const struct options *o, struct judge *j, struct culprit *
 static int reduce(const struct options *o, struct judge *j, struct diag *d)
 {
 	struct culprit c;
+	struct culprit now = {0};
 	struct scene_size before;
 	struct scene s, first;
 	int rc = take_scene(o, j, &c, &s, d);
@@ -193,9 +199,12 @@ static int reduce(const struct options *o, struct judge *j, struct diag *d)
 		if (j->progress)
 			fputs("\r\033[K", stderr);
 		rc = keep(j, o->output, d);
+		if (!rc && !o->quiet && !workroom_interrupted() &&
+		    !culprit_replay(j, o->output, workroom_path(j->room, "last.db"), NULL, d))
+			culprit_find(&now, workroom_path(j->room, "last.db"));
 	}
 	if (!rc && !o->quiet)
-		say_result(o, j, &c, &before);
+		say_result(o, j, &c, &now, &before);
 	scene_drop(&s);
 	scene_free(&first);
 	return rc;

@@ -19,18 +19,34 @@ static void find_block(struct culprit *c, const char *wrong_thread, const char *
 		       (store_block && sscanf(store_block, "%u,%u,%u", &b[0], &b[1], &b[2]) == 3);
 }
 
+/* "@%p1 fma.rn.f32 %f1, ...": the word that is no guard. */
+static void find_op(char *op, size_t size, const char *ptx)
+{
+	size_t n;
+
+	ptx += strspn(ptx, " \t");
+	if (*ptx == '@') {
+		ptx += strcspn(ptx, " \t");
+		ptx += strspn(ptx, " \t");
+	}
+	n = strcspn(ptx, " \t;");
+	snprintf(op, size, "%.*s", (int)(n < size ? n : size - 1), ptx);
+}
+
 static void find_line(struct culprit *c, sqlite3_stmt *st)
 {
 	const char *wrong = (const char *)sqlite3_column_text(st, 5),
 		   *stored = (const char *)sqlite3_column_text(st, 7);
 
-	if (wrong)
+	if (wrong) {
 		snprintf(c->line, sizeof(c->line), "PTX line %d: %s", sqlite3_column_int(st, 4), wrong);
-	else if (stored)
+		find_op(c->op, sizeof(c->op), wrong);
+	} else if (stored) {
 		snprintf(c->line, sizeof(c->line), "stored by PTX line %d: %s", sqlite3_column_int(st, 6),
 			 stored);
-	else
+	} else {
 		c->line[0] = '\0';
+	}
 }
 
 bool culprit_find(struct culprit *c, const char *result)

@@ -66,11 +66,22 @@ bool judge_shows(const struct judge *j, const char *result)
 	return yes;
 }
 
+static bool shows_on_target(const struct judge *j, const char *made)
+{
+	const char *const quick[] = {"--no-narrow", "--stop-at", "18446744073709551615",
+				     NULL}; /* who stored what is not asked */
+	const char *result = workroom_path(j->room, "target.db");
+	int status = judge_replay(j, made, result, quick);
+
+	if (status == WORKROOM_SIGNAL && !j->fault)
+		return false;
+	return judge_shows(j, result);
+}
+
 bool judge_scene(struct judge *j, const struct scene *s, struct diag *d)
 {
 	const char *candidate = workroom_path(j->room, "candidate.trace"),
-		   *made = workroom_path(j->room, "made.trace"),
-		   *result = workroom_path(j->room, "target.db");
+		   *made = workroom_path(j->room, "made.trace");
 	const struct excerpt_request q = {.trace = candidate,
 					  .out = made,
 					  .first = 1,
@@ -79,8 +90,6 @@ bool judge_scene(struct judge *j, const struct scene *s, struct diag *d)
 					  .scratch = true,
 					  .device = j->reference,
 					  .limit_s = limit(j)};
-	const char *const quick[] = {"--stop-at", "18446744073709551615",
-				     NULL}; /* nobody asks who stored what */
 	bool shows;
 
 	if (judge_stopped(j))
@@ -88,10 +97,8 @@ bool judge_scene(struct judge *j, const struct scene *s, struct diag *d)
 	j->tried++;
 	if (scene_save(s, candidate, j->note, d) || excerpt_make(j->room, &q, d))
 		return false;
-	if (judge_replay(j, made, result, quick) == WORKROOM_SIGNAL && !workroom_interrupted() && !j->fault)
-		return false;
-	shows = judge_shows(j, result) && !workroom_interrupted();
-	if (shows && rename(made, j->best))
+	shows = j->accept ? j->accept(j, made) : shows_on_target(j, made);
+	if (workroom_interrupted() || (shows && rename(made, j->best)))
 		shows = false;
 	j->held += shows;
 	if (j->progress)

@@ -19,9 +19,13 @@ struct judge {
 	bool fault;                  /* it is to fault instead */
 	double step_s, end_s;        /* of one replay; by the monotonic clock, 0: none */
 	const char *note;
+	bool keep_lines;       /* .file and .loc of the PTX stay */
 	char *best;            /* path of the last excerpt that showed it */
 	struct scene *current; /* what that is */
 	unsigned tried, held;
+	/* Not NULL: asked instead of the target, of what the interpreter made. */
+	bool (*accept)(const struct judge *j, const char *made);
+	void *accept_ctx;
 	void (*progress)(const struct judge *j);
 	bool out_of_time;
 };

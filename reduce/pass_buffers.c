@@ -53,6 +53,8 @@ static bool try_range(struct judge *j, unsigned i, uint64_t from, uint64_t bytes
 		return false;
 	s.buffers[i].base += from;
 	s.buffers[i].data += from;
+	if (s.buffers[i].after)
+		s.buffers[i].after += from;
 	s.buffers[i].bytes = bytes;
 	return judge_take(j, &s);
 }

@@ -118,16 +118,17 @@ static bool find_reachable(const char *text, const struct ptx_pieces *p, const s
 	return r.names && r.queue && (module != s->module || r.nqueue);
 }
 
-static void drop_kinds(const struct ptx_pieces *p, uint8_t *keep, bool pragmas)
+static void drop_kinds(const struct ptx_pieces *p, uint8_t *keep, unsigned kinds)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (p->v[i].kind == PTX_PIECE_FILE || p->v[i].kind == PTX_PIECE_SECTION ||
-		    p->v[i].kind == PTX_PIECE_LOC || (pragmas && p->v[i].kind == PTX_PIECE_PRAGMA))
+		if (kinds >> p->v[i].kind & 1)
 			keep[i] = 0;
 }
 
 static void clean_module(struct judge *j, unsigned module)
 {
+	unsigned lines =
+		j->keep_lines ? 0 : 1u << PTX_PIECE_FILE | 1u << PTX_PIECE_SECTION | 1u << PTX_PIECE_LOC;
 	const struct scene_module text = j->current->modules[module];
 	struct ptx_pieces p;
 	uint8_t *keep;
@@ -136,11 +137,11 @@ static void clean_module(struct judge *j, unsigned module)
 		return;
 	keep = malloc(p.n + 1);
 	if (keep && find_reachable(text.ptx, &p, j->current, module, keep)) {
-		drop_kinds(&p, keep, true);
+		drop_kinds(&p, keep, lines | (j->keep_lines ? 0 : 1u << PTX_PIECE_PRAGMA));
 		if (!pass_try_text(j, module, ptx_pieces_join(text.ptx, text.bytes, &p, keep)) &&
 		    !judge_stopped(j)) {
 			memset(keep, 1, p.n);
-			drop_kinds(&p, keep, false);
+			drop_kinds(&p, keep, lines);
 			pass_try_text(j, module, ptx_pieces_join(text.ptx, text.bytes, &p, keep));
 		}
 	}

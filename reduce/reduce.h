@@ -25,6 +25,7 @@ struct culprit {
 	bool fault;
 	bool has_block;
 	uint32_t block[3]; /* of the first wrong element */
+	char op[64];       /* of the first wrong instruction; "" where it is not known */
 	char line[400];    /* "PTX line 17: add.rn.f32 ..."; "" where it is not known */
 };
 /* Of a result database of an isolated replay. False: nothing differs. */

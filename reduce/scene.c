@@ -169,17 +169,41 @@ static struct scene_buffer *buffer_at(const struct scene *s, uint64_t base, uint
 	return NULL;
 }
 
+/* A range that was written, of the buffers that it lies in. */
+static int load_written(struct loading *l, uint64_t address, uint64_t bytes, uint64_t buffer)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < l->s->nbuffers && !rc; i++) {
+		struct scene_buffer *b = &l->s->buffers[i];
+		uint8_t *after = (uint8_t *)(uintptr_t)b->after;
+
+		if (address < b->base || address - b->base > b->bytes ||
+		    bytes > b->bytes - (address - b->base))
+			continue;
+		b->written = true;
+		if (!after && !(after = scene_keep(l->s, malloc(b->bytes + 1))))
+			return out_of_memory(l);
+		if (!b->after)
+			memcpy(after, b->data, b->bytes);
+		b->after = after;
+		rc = trace_buffer_read(l->t, buffer, 0, after + (address - b->base), bytes, l->d);
+	}
+	return rc;
+}
+
 static int load_contents(struct loading *l, sqlite3_stmt *row)
 {
-	struct scene_buffer *b = buffer_at(l->s, (uint64_t)sqlite3_column_int64(row, 0),
-					   (uint64_t)sqlite3_column_int64(row, 1));
+	uint64_t address = (uint64_t)sqlite3_column_int64(row, 0),
+		 bytes = (uint64_t)sqlite3_column_int64(row, 1);
+	struct scene_buffer *b;
 
+	if (!strcmp((const char *)sqlite3_column_text(row, 3), "written"))
+		return load_written(l, address, bytes, (uint64_t)sqlite3_column_int64(row, 2));
+
+	b = buffer_at(l->s, address, bytes);
 	if (!b)
 		return diag_set(l->d, CUTRACE_ECORRUPT, "", "contents of no buffer");
-	if (!strcmp((const char *)sqlite3_column_text(row, 3), "written")) {
-		b->written = true;
-		return 0;
-	}
 	return trace_buffer_read(l->t, (uint64_t)sqlite3_column_int64(row, 2), 0,
 				 (uint8_t *)(uintptr_t)b->data, b->bytes, l->d);
 }
@@ -226,7 +250,7 @@ static const struct {
 	{"SELECT m.handle, i.ptx FROM module m JOIN image i ON i.buffer = m.image ORDER BY m.id",
 	 load_module},
 	{"SELECT base, bytes, kind, created FROM allocation ORDER BY id", load_buffer},
-	{"SELECT device_address, width, buffer, kind FROM payload WHERE kind IN ('h2d', 'written') ORDER BY id",
+	{"SELECT device_address, width, buffer, kind FROM payload WHERE kind IN ('h2d', 'written') ORDER BY kind, id",
 	 load_contents},
 	{"SELECT l.call, (SELECT count(*) FROM module m WHERE m.id < k.module) FROM launch l JOIN kernel k ON k.id = "
 	 "l.kernel",
@@ -339,11 +363,11 @@ bool scene_is_sound(const struct scene *s)
 	return !rc;
 }
 
-static void put_contents(struct excerpt *x, const struct scene_buffer *b)
+static void put_contents(struct excerpt *x, const struct scene_buffer *b, const uint8_t *data)
 {
 	excerpt_copy_begin(x);
 	for (uint64_t at = 0; at < b->bytes; at += TRACE_CHUNK_BYTES)
-		excerpt_piece(x, b->data + at,
+		excerpt_piece(x, data + at,
 			      b->bytes - at < TRACE_CHUNK_BYTES ? (size_t)(b->bytes - at)
 								: TRACE_CHUNK_BYTES);
 }
@@ -362,7 +386,7 @@ static void put_all(struct excerpt *x, const struct scene *s, const struct trace
 			excerpt_variable(x, b->module, b->name, b->base, b->bytes);
 		else
 			excerpt_allocate(x, b->base, b->bytes);
-		put_contents(x, b);
+		put_contents(x, b, b->data);
 		excerpt_copy_end(x, b->base, b->bytes, NULL);
 	}
 	kernel = excerpt_kernel(x, s->module, row);
@@ -375,7 +399,8 @@ static void put_all(struct excerpt *x, const struct scene *s, const struct trace
 	for (unsigned i = 0; i < s->nbuffers; i++) {
 		if (!s->buffers[i].written)
 			continue;
-		put_contents(x, &s->buffers[i]);
+		put_contents(x, &s->buffers[i],
+			     s->buffers[i].after ? s->buffers[i].after : s->buffers[i].data);
 		excerpt_written_end(x, s->buffers[i].base, s->buffers[i].bytes);
 	}
 }

@@ -23,9 +23,10 @@ struct scene_module {
 struct scene_buffer {
 	uint64_t base, bytes;
 	const uint8_t *data;
-	const char *name; /* of a module's variable; NULL: an allocation */
+	const uint8_t *after; /* what it held behind the launch; NULL: not known */
+	const char *name;     /* of a module's variable; NULL: an allocation */
 	unsigned module;
-	bool written; /* what it holds after the launch is compared */
+	bool written; /* what it holds after the launch is compared, all of it */
 };
 
 struct scene {
@@ -54,7 +55,7 @@ void *scene_keep(const struct scene *s, void *memory);
 
 /* Whether the module's text has the kernel, and it can be built. */
 bool scene_is_sound(const struct scene *s);
-/* As an excerpt for a replay, not to keep; what the launch wrote is not known: what was there before stands for it. note: NULL, or what a reader is
+/* As an excerpt for a replay, not to keep; where it is not known what the launch wrote, what was there before stands for it. note: NULL, or what a reader is
  * to know. */
 int scene_save(const struct scene *s, const char *path, const char *note, struct diag *d);
 

@@ -61,7 +61,7 @@ static int record_replay(const struct rerecord *o, const struct workroom *w, con
 			status < 0 ? "interrupted" : "these launches can't be replayed");
 }
 
-#define OF_PROCESSES                                                                                      \
+#define OF_PROCESSES                                                                                       \
 	"SELECT count(DISTINCT t.process) FROM launch l, call c, thread t WHERE l.call BETWEEN ?1 AND ?2 " \
 	"AND c.id = l.call AND t.id = c.thread"
 

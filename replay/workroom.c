@@ -15,6 +15,11 @@
 
 #define EXIT_COULD_NOT 125
 
+struct workroom_path {
+	struct workroom_path *next;
+	char path[];
+};
+
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
 enum { NPASSED = sizeof(passed_on) / sizeof(passed_on[0]) };
 
@@ -40,11 +45,15 @@ int workroom_open(struct workroom *w, struct diag *d)
 	const char *tmp = getenv("TMPDIR");
 	sigset_t child;
 
+	w->paths = calloc(1, sizeof(*w->paths));
+	if (!w->paths)
+		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	snprintf(w->folder, sizeof(w->folder), "%s/cutrace-work-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(w->folder)) {
 		diag_set(d, CUTRACE_EIO, w->folder, "no temporary folder can be made: %s", strerror(errno));
 		diag_hint(d, "set TMPDIR to a folder that may be written");
 		w->folder[0] = '\0';
+		free(w->paths);
 		return CUTRACE_EIO;
 	}
 	came = group = 0;
@@ -74,6 +83,13 @@ void workroom_close(struct workroom *w)
 	if (!w->folder[0])
 		return;
 	nftw(w->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	while (*w->paths) {
+		struct workroom_path *p = *w->paths;
+
+		*w->paths = p->next;
+		free(p);
+	}
+	free(w->paths);
 	w->folder[0] = '\0';
 	for (unsigned i = 0; i < NPASSED; i++)
 		sigaction(passed_on[i], &before[i], NULL);
@@ -86,12 +102,19 @@ void workroom_close(struct workroom *w)
 
 const char *workroom_path(const struct workroom *w, const char *name)
 {
-	static char paths[8][4200];
-	static unsigned next;
-	char *p = paths[next++ % 8];
+	size_t n = strlen(w->folder), bytes = n + strlen(name) + 2;
+	struct workroom_path *p;
 
-	snprintf(p, sizeof(paths[0]), "%s/%s", w->folder, name);
-	return p;
+	for (p = *w->paths; p; p = p->next)
+		if (!strcmp(p->path + n + 1, name))
+			return p->path;
+	p = malloc(sizeof(*p) + bytes);
+	if (!p)
+		return ""; /* no file has that name: who opens it says so */
+	snprintf(p->path, bytes, "%s/%s", w->folder, name);
+	p->next = *w->paths;
+	*w->paths = p;
+	return p->path;
 }
 
 /* ---- children --------------------------------------------------------------------------- */

@@ -13,12 +13,13 @@
 
 struct workroom {
 	char folder[4096];
+	struct workroom_path **paths; /* that were asked for */
 };
 
 int workroom_open(struct workroom *w, struct diag *d);
 void workroom_close(struct workroom *w);
 bool workroom_interrupted(void);
-/* FOLDER/NAME, in a buffer that lasts for a few calls. */
+/* FOLDER/NAME; lasts as long as the room. */
 const char *workroom_path(const struct workroom *w, const char *name);
 
 enum { WORKROOM_SIGNAL = -1, WORKROOM_TOO_LONG = -2 };

@@ -11,7 +11,7 @@ expect 0 "$cutrace" --help
 says out '^usage: cutrace '
 expect 0 "$cutrace" --version
 says out '^cutrace [0-9]+\.[0-9]+\.[0-9]+$'
-for command in record run info dump diff replay enrich trim extract bisect reduce merge-results debug ptx; do
+for command in record run info dump diff replay enrich trim extract bisect reduce report merge-results debug ptx; do
 	expect 0 "$cutrace" "$command" --help
 	says out "usage: cutrace $command"
 	expect 2 "$cutrace" "$command" --no-such-option
