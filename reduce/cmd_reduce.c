@@ -28,7 +28,8 @@ static const char help[] =
 	"  --device D           the device that is wrong (as of cutrace replay)\n"
 	"  --driver PATH        another libcuda.so.1 instead\n"
 	"  --launches A[-B]     look for the launch among these (default: the first that differs)\n"
-	"  --time LIMIT         the best so far after LIMIT: 90s, 15m, 2h (default: until nothing goes)\n"
+	"  --time LIMIT         the best so far after LIMIT: 90s, 15m, 2h (default: until nothing goes);\n"
+	"                       counted from when the launch was found\n"
 	"  -q, --quiet          say nothing\n"
 	"  -h, --help           this text\n\n"
 	"Interrupted (Ctrl-C), the best so far is left in OUT, too.\n\n"
@@ -178,6 +179,17 @@ static int take_scene(const struct options *o, struct judge *j, struct culprit *
 	return rc ? rc : scene_load(s, first, d);
 }
 
+/* What is wrong first in the result; nothing where that can't be told. */
+static void find_line(struct judge *j, const char *trace, struct culprit *now)
+{
+	const char *result = workroom_path(j->room, "last.db");
+	struct diag ignored = DIAG_INIT;
+
+	j->end_s = 0; /* the limit is that of the steps */
+	if (!workroom_interrupted() && !culprit_replay(j, trace, result, NULL, &ignored))
+		culprit_find(now, result);
+}
+
 static int reduce(const struct options *o, struct judge *j, struct diag *d)
 {
 	struct culprit c;
@@ -195,13 +207,13 @@ static int reduce(const struct options *o, struct judge *j, struct diag *d)
 	if (!rc)
 		rc = first_step(j, d);
 	if (!rc) {
+		j->end_s = o->time_s > 0 ? judge_now() + o->time_s : 0;
 		reduce_all(j, &c);
 		if (j->progress)
 			fputs("\r\033[K", stderr);
 		rc = keep(j, o->output, d);
-		if (!rc && !o->quiet && !workroom_interrupted() &&
-		    !culprit_replay(j, o->output, workroom_path(j->room, "last.db"), NULL, d))
-			culprit_find(&now, workroom_path(j->room, "last.db"));
+		if (!rc && !o->quiet)
+			find_line(j, o->output, &now);
 	}
 	if (!rc && !o->quiet)
 		say_result(o, j, &c, &now, &before);
@@ -224,7 +236,6 @@ static int run(const struct options *o)
 	snprintf(best, sizeof(best), "%s", workroom_path(&w, "best.trace"));
 	j.best = best;
 	j.step_s = 600;
-	j.end_s = o->time_s > 0 ? judge_now() + o->time_s : 0;
 	j.progress = !o->quiet && isatty(STDERR_FILENO) ? show_progress : NULL;
 	setenv("CUTRACE_CACHE", workroom_path(&w, "cache"), 1); /* none of these kernels is met again */
 	if (reduce(o, &j, &d))

@@ -84,6 +84,8 @@ int culprit_replay(const struct judge *j, const char *trace, const char *result,
 
 	if (status == REPLAY_MATCH || status == REPLAY_DIFFERS)
 		return 0;
+	if (status == WORKROOM_TOO_LONG)
+		return diag_set(d, CUTRACE_EIO, trace, "its replay takes too long");
 	if (status == WORKROOM_SIGNAL)
 		return diag_set(d, CUTRACE_EIO, trace,
 				workroom_interrupted() ? "interrupted" : "its replay ended by a signal");
