@@ -97,7 +97,7 @@ clean_result()
 
 # Rows that the fault changed, in order. A row that has the device's own results, which are legal, is in both.
 changed="SELECT m.launch, m.kernel_name, m.kind FROM verdict m WHERE m.kind IN ('written', 'fault', 'copy') AND m.pass = 1
-	AND m.grade <> 'unverified' AND NOT EXISTS (SELECT 1 FROM clean.verdict c WHERE c.process = m.process AND c.call = m.call
+	AND m.grade <> 'unverified' AND m.launch > 0 AND NOT EXISTS (SELECT 1 FROM clean.verdict c WHERE c.process = m.process AND c.call = m.call
 	AND c.kind = m.kind AND c.base IS m.base AND c.differing IS m.differing AND c.max_abs IS m.max_abs AND c.got IS m.got)
 	ORDER BY m.launch, m.id"
 
