@@ -37,7 +37,8 @@ struct narrow_launch {
 	bool faults;               /* the launch, on the target; no element is known then */
 	uint32_t stops[MAX_STOPS]; /* PTX lines at which it does */
 	unsigned nstops;
-	char note[640];
+	char note[640], place_note[160];
+	bool everywhere; /* what was found is no matter of a thread */
 	struct narrow_finding best;
 	uint64_t best_block, best_thread; /* in the grid, in the block */
 };
@@ -322,7 +323,9 @@ static void write_finding(struct narrow_launch *l, sqlite3 *db)
 	snprintf(thread, sizeof(thread), "%s %s", block, in_block);
 	if (f->note && !l->note[0])
 		snprintf(l->note, sizeof(l->note), "PTX line %u: %s", f->site->line, f->note);
-	write_row(l, db, (const char *const[]){ptx, source, operands, want, got, thread, hows[f->how]},
+	write_row(l, db,
+		  (const char *const[]){ptx, source, operands, want, got, l->everywhere ? NULL : thread,
+					hows[f->how]},
 		  f->site->line);
 }
 
@@ -422,6 +425,21 @@ static bool add_stop(struct narrow_launch *l, const struct ptx_instrumented *cod
 	return false;
 }
 
+/* Where the log told nothing, or could not be read. */
+static void look_at_places(struct narrow_launch *l, const struct ptx_instrumented *code)
+{
+	const struct ptx_site *site = NULL;
+
+	if (l->best.how == NARROW_NOTHING)
+		site = narrow_places(l->s, l->m, code, l->row.grid, l->row.block, l->place_note,
+				     sizeof(l->place_note));
+	if (!site)
+		return;
+	l->best = (struct narrow_finding){.how = NARROW_INSTRUCTION, .site = site, .note = l->place_note};
+	l->everywhere = true;
+	l->note[0] = '\0';
+}
+
 static void narrow_code(struct narrow_launch *l)
 {
 	struct ptx_instrumented code;
@@ -436,8 +454,10 @@ static void narrow_code(struct narrow_launch *l)
 		}
 		search(l, &code);
 		again = l->best.how == NARROW_NOTHING && add_stop(l, &code);
-		if (!again)
+		if (!again) {
+			look_at_places(l, &code);
 			write_result(l);
+		}
 		ptx_instrumented_free(&code);
 	} while (again);
 }

@@ -9,6 +9,7 @@
  * - narrow_log.c: reads logs
  * - narrow_judge.c: instructions on their operands, on the interpreter
  * - narrow_stores.c, narrow_memory.c: values that came from memory; the first place at which anything is another
+ * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
  */
 #ifndef CUTRACE_REPLAY_NARROW_H
@@ -117,6 +118,12 @@ int narrow_judge(struct session *s, const struct ptx_module *m, const struct nar
 /* Beside the interpreter's log. */
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best);
+
+/* The first special register that tells threads of the target another place than the interpreter's. NULL: none, or it can't
+ * be told. */
+const struct ptx_site *narrow_places(struct session *s, const struct ptx_module *m,
+				     const struct ptx_instrumented *code, const uint32_t grid[3],
+				     const uint32_t block[3], char *note, size_t size);
 
 void narrow_operands_text(const struct narrow_record *r, char *out, size_t size);
 void narrow_result_text(const struct ptx_site *s, const struct ptx_site_register *r, const uint32_t *words,
