@@ -115,6 +115,8 @@ unsigned narrow_rank(const struct narrow_place *p, uint64_t thread);
 /* Which instructions gave what their operands don't. 0, or an error: nothing could be judged. */
 int narrow_judge(struct session *s, const struct ptx_module *m, const struct narrow_log *log,
 		 const struct narrow_place *p, struct narrow_finding *best, struct diag *d);
+/* Stores of shared and local memory that left something else. */
+void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
 /* Beside the interpreter's log. */
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best);

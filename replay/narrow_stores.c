@@ -53,6 +53,46 @@ static uint64_t low_bytes(uint64_t v, unsigned bytes)
 	return bytes < 8 ? v & ((1ull << 8 * bytes) - 1) : v;
 }
 
+static void check_stored(const struct narrow_record *r, const struct narrow_place *p,
+			 struct narrow_finding *best)
+{
+	struct narrow_finding f = {.how = NARROW_INSTRUCTION,
+				   .site = r->site,
+				   .thread = r->thread,
+				   .at = r->at,
+				   .rank = narrow_rank(p, r->thread),
+				   .has_got = true,
+				   .has_want = true};
+	unsigned element = 0;
+
+	if (r->site->words > sizeof(f.got) / 4 || !narrow_is_better(&f, best))
+		return;
+	for (unsigned k = 0; k < r->site->nregisters; k++) {
+		const struct ptx_site_register *s = &r->site->registers[k];
+		uint64_t value;
+
+		if (!s->is_result || !narrow_operand_value(r, ++element, &value) ||
+		    low_bytes(value, s->bits / 8) == narrow_register(r, s))
+			continue;
+		f.result = s;
+		memcpy(f.got, r->words, 4u * r->site->words);
+		memcpy(f.want, f.got, sizeof(f.want));
+		memcpy(&f.want[s->at], &value, s->bits > 32 ? 8 : 4);
+		narrow_offer(best, &f);
+		return;
+	}
+}
+
+void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best)
+{
+	struct narrow_record r;
+
+	for (uint64_t t = 0; t < log->nthreads; t++)
+		for (bool more = narrow_first(log, t, &r); more; more = narrow_next(log, &r))
+			if (r.site->kind == PTX_SITE_STORE && narrow_guard_holds(&r))
+				check_stored(&r, p, best);
+}
+
 /* Whose memory it is: all threads', a block's, a thread's. */
 uint64_t memory_owner(uint8_t space, uint64_t thread, uint64_t threads)
 {

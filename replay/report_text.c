@@ -328,8 +328,10 @@ static void print_other(sqlite3_stmt *v, FILE *out)
 	if (has(v, V_WANT))
 		fprintf(out, "  result   recorded %s, here %s\n", text(v, V_WANT), text(v, V_GOT));
 	fprintf(out, "  what     %s\n", text(v, V_NOTE));
-	if (!has(v, V_LINE))
+	if (!has(v, V_LINE)) {
+		print_wrong(v, out);
 		return;
+	}
 	fprintf(out, "  at       PTX line %" PRId64 ": %s", integer(v, V_LINE), text(v, V_TEXT));
 	if (has(v, V_SOURCE))
 		fprintf(out, " (%s)", text(v, V_SOURCE));

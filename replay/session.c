@@ -112,6 +112,8 @@ static void divert_output(const struct run *r)
 	if (fd < 0)
 		return;
 	dup2(fd, STDOUT_FILENO);
+	if (r->probe && r->probe->narrow) /* what was said is said again */
+		dup2(fd, STDERR_FILENO);
 	close(fd);
 }
 

@@ -11,35 +11,39 @@
 
 #include "ptx/instrument/sites.h"
 
-/* In the code below '$' stands for the beginning of our registers' names, '#' for the variable's. */
+/* In the code below '$' stands for the beginning of our registers' names, '#' for the variable's. The operations are few,
+ * in forms that compilers seldom write: a fault in what the program uses should leave the log readable. */
 #define PREFIX "%cutrace_"
 
 /* on: this thread logs; at: where in its area, end: the last place at which a record may begin; word: of its own before
  * the areas. The others serve one statement, or the beginning; p: the record at hand is written. */
-static const char declarations[] = "\n.reg .pred $p, $on;\n.reg .b32 $u, $v, $w;\n"
-				   ".reg .b64 $at, $end, $area, $word, $to, $n, $x, $y;\n";
+static const char declarations[] = "\n.reg .pred $p, $on;\n.reg .b32 $w;\n"
+				   ".reg .b64 $at, $end, $area, $word, $to, $n, $x, $y, $z;\n";
 
 /* ISA 10.1 to 10.6: numbers of threads and blocks, x first. Offsets: struct ptx_log_control. */
 static const char beginning[] =
-	/* x: the block's number among the chosen ones, n: how many these are */
-	"mov.u32 $w, %ctaid.z;\nmov.u32 $v, %nctaid.y;\nmov.u32 $u, %ctaid.y;\nmad.lo.u32 $w, $w, $v, $u;\n"
-	"mov.u32 $v, %nctaid.x;\nmul.wide.u32 $x, $w, $v;\nmov.u32 $v, %ctaid.x;\ncvt.u64.u32 $y, $v;\n"
-	"add.s64 $x, $x, $y;\nld.global.u64 $y, [#+8];\nsub.s64 $x, $x, $y;\nld.global.u64 $n, [#+16];\n"
-	"setp.lt.u64 $on, $x, $n;\nld.global.u64 $word, [#];\nsetp.ne.and.u64 $on, $word, 0, $on;\n"
+	/* x: the block's number among the chosen ones, n: how many these are, z: the variable */
+	"mov.b32 $w, %ctaid.z;\ncvt.s64.u32 $x, $w;\nmov.b32 $w, %nctaid.y;\ncvt.s64.u32 $y, $w;\n"
+	"mov.b32 $w, %ctaid.y;\ncvt.s64.u32 $n, $w;\nmad.lo.s64 $x, $x, $y, $n;\n"
+	"mov.b32 $w, %nctaid.x;\ncvt.s64.u32 $y, $w;\nmov.b32 $w, %ctaid.x;\ncvt.s64.u32 $n, $w;\n"
+	"mad.lo.s64 $x, $x, $y, $n;\nmov.u64 $z, #;\ncvta.global.u64 $z, $z;\n"
+	"ld.b64 $y, [$z+8];\nmad.lo.s64 $x, $y, -1, $x;\nld.b64 $n, [$z+16];\n"
+	"setp.ge.s64 $on, $x, 0;\nsetp.lt.and.s64 $on, $x, $n, $on;\n"
+	"ld.b64 $word, [$z];\nsetp.ne.and.s64 $on, $word, 0, $on;\n"
 	/* area: behind the words, one a thread; x: times the block's size */
-	"mov.u32 $w, %ntid.x;\nmov.u32 $v, %ntid.y;\nmul.lo.u32 $v, $w, $v;\nmov.u32 $u, %ntid.z;\n"
-	"mul.lo.u32 $v, $v, $u;\ncvt.u64.u32 $y, $v;\nmul.lo.s64 $x, $x, $y;\nmul.lo.s64 $n, $n, $y;\n"
-	"shl.b64 $n, $n, 3;\nadd.s64 $area, $word, $n;\n"
+	"mov.b32 $w, %ntid.x;\ncvt.s64.u32 $area, $w;\nmov.b32 $w, %ntid.y;\ncvt.s64.u32 $y, $w;\n"
+	"mad.lo.s64 $y, $y, $area, 0;\nmov.b32 $w, %ntid.z;\ncvt.s64.u32 $to, $w;\nmad.lo.s64 $y, $y, $to, 0;\n"
+	"mad.lo.s64 $x, $x, $y, 0;\nmad.lo.s64 $n, $n, $y, 0;\n"
 	/* x: the thread's number */
-	"mov.u32 $v, %ntid.y;\nmov.u32 $u, %tid.z;\nmul.lo.u32 $v, $v, $u;\nmov.u32 $u, %tid.y;\n"
-	"add.s32 $v, $v, $u;\nmov.u32 $u, %tid.x;\nmad.lo.u32 $w, $v, $w, $u;\ncvt.u64.u32 $y, $w;\n"
-	"add.s64 $x, $x, $y;\n"
-	"ld.global.u64 $n, [#+24];\nmul.lo.s64 $y, $x, $n;\nadd.s64 $area, $area, $y;\nshl.b64 $y, $x, 3;\n"
-	"add.s64 $word, $word, $y;\n";
+	"mov.b32 $w, %tid.z;\ncvt.s64.u32 $y, $w;\nmov.b32 $w, %ntid.y;\ncvt.s64.u32 $to, $w;\n"
+	"mad.lo.s64 $y, $y, $to, 0;\nmov.b32 $w, %tid.y;\ncvt.s64.u32 $to, $w;\nmad.lo.s64 $y, $y, 1, $to;\n"
+	"mad.lo.s64 $y, $y, $area, $x;\nmov.b32 $w, %tid.x;\ncvt.s64.u32 $x, $w;\nmad.lo.s64 $x, $x, 1, $y;\n"
+	"mad.lo.s64 $area, $n, 8, $word;\nld.b64 $n, [$z+24];\nmad.lo.s64 $area, $x, $n, $area;\n"
+	"mad.lo.s64 $word, $x, 8, $word;\n";
 
-static const char first_place[] = "ld.global.u64 $at, [#+32];\nneg.s64 $at, $at;\n";
-static const char place_of_caller[] = "@$on ld.global.u64 $at, [$word];\n";
-static const char keep_place[] = "@$on st.global.u64 [$word], $at;\n";
+static const char first_place[] = "ld.b64 $at, [$z+32];\nmad.lo.s64 $at, $at, -1, 0;\n";
+static const char place_of_caller[] = "@$on ld.b64 $at, [$word];\n";
+static const char keep_place[] = "@$on st.b64 [$word], $at;\n";
 
 struct writer {
 	FILE *out;
@@ -77,7 +81,7 @@ static void begin_function(struct writer *w, const struct ptx_func *f)
 	code(w, declarations);
 	code(w, beginning);
 	w->at = 4 * w->max_words;
-	code(w, "add.s64 $n, $n, -^;\nselp.b64 $end, $n, 0, $on;\n");
+	code(w, "mad.lo.s64 $n, $n, 1, -^;\nmov.b64 $end, 0;\n@$on mov.b64 $end, $n;\n");
 	code(w, f->is_entry ? first_place : place_of_caller);
 }
 
@@ -91,34 +95,59 @@ static void put_address(struct writer *w, const struct ptx_site *s)
 	code(w, "mov.u64 $x, ~;\n");
 	snprintf(offset, sizeof(offset), "%" PRId64, (int64_t)i->src[0].imm);
 	w->name = offset;
-	code(w, "add.s64 $x, $x, ~;\n@$p st.global.u64 [$to+^], $x;\n");
+	code(w, "mad.lo.s64 $x, $x, 1, ~;\n@$p st.b64 [$to+^], $x;\n");
 	w->name = NULL;
+}
+
+/* Element `element` of what the store has stored. */
+static void put_stored(struct writer *w, const struct ptx_site *s, const struct ptx_site_register *r,
+		       unsigned element)
+{
+	const struct ptx_inst *i = &s->f->insts[s->first + s->n - 1];
+	bool is_value = i->src[0].kind == PTX_OPND_VALUE;
+	int64_t offset = (is_value ? i->offset : (int64_t)i->src[0].imm) + (int64_t)element * r->bits / 8;
+	char load[64];
+
+	put(w, w->m->text + s->begin, s->opcode - s->begin);
+	snprintf(load, sizeof(load), "%s%u %s, [~+%" PRId64 "];\n",
+		 i->space == PTX_SPACE_SHARED ? "ld.volatile.shared.u" : "ld.local.u", r->bits,
+		 r->bits == 64 ? "$x" : "$w", offset);
+	w->name = is_value ? s->f->slots[s->f->values[i->src[0].index].slot].name
+			   : w->m->symbols[i->src[0].index]->name;
+	code(w, load);
+	code(w, r->bits == 64 ? "@$p st.b64 [$to+^], $x;\n" : "@$p st.b32 [$to+^], $w;\n");
 }
 
 static const char *form_of(const char *name, unsigned bits)
 {
 	if (!strcmp(name, PTX_CARRY_NAME)) /* addc without .cc leaves the carry as it is */
-		return "addc.u32 $w, 0, 0;\n@$p st.global.u32 [$to+^], $w;\n";
+		return "addc.u32 $w, 0, 0;\n@$p st.b32 [$to+^], $w;\n";
 	switch (bits) {
-	case 1: return "selp.u32 $w, 1, 0, ~;\n@$p st.global.u32 [$to+^], $w;\n";
-	case 8: return "cvt.u32.u8 $w, ~;\n@$p st.global.u32 [$to+^], $w;\n";
-	case 16: return "@$p st.global.b16 [$to+^], ~;\n";
-	case 32: return "@$p st.global.b32 [$to+^], ~;\n";
-	case 64: return "@$p st.global.b64 [$to+^], ~;\n";
+	case 1: return "mov.b32 $w, 0;\n@~ mov.b32 $w, 1;\n@$p st.b32 [$to+^], $w;\n";
+	case 8: return "cvt.u32.u8 $w, ~;\n@$p st.b32 [$to+^], $w;\n";
+	case 16: return "@$p st.b16 [$to+^], ~;\n";
+	case 32: return "@$p st.b32 [$to+^], ~;\n";
+	case 64: return "@$p st.b64 [$to+^], ~;\n";
 	default:
-		return "mov.b128 {$x, $y}, ~;\nadd.s64 $n, $to, 8;\n@$p st.global.b64 [$to+^], $x;\n"
-		       "@$p st.global.b64 [$n+^], $y;\n";
+		return "mov.b128 {$x, $y}, ~;\nmad.lo.s64 $n, $to, 1, 8;\n@$p st.b64 [$to+^], $x;\n"
+		       "@$p st.b64 [$n+^], $y;\n";
 	}
 }
 
 static void put_registers(struct writer *w, const struct ptx_site *s, bool results)
 {
+	unsigned element = 0;
+
 	for (unsigned k = 0; k < s->nregisters; k++) {
 		const struct ptx_site_register *r = &s->registers[k];
 
 		if (r->is_result != results)
 			continue;
 		w->at = 4u * r->at;
+		if (r->slot == PTX_NONE && r->is_result) {
+			put_stored(w, s, r, element++);
+			continue;
+		}
 		if (r->slot == PTX_NONE) {
 			put_address(w, s);
 			continue;
@@ -130,16 +159,17 @@ static void put_registers(struct writer *w, const struct ptx_site *s, bool resul
 
 static void begin_record(struct writer *w, const struct ptx_site *s, uint32_t id)
 {
-	code(w, "\nsetp.lt.u64 $p, $at, $end;\nadd.s64 $to, $area, $at;\n");
+	code(w,
+	     "\nsetp.ge.s64 $p, $at, 0;\nsetp.lt.and.s64 $p, $at, $end, $p;\nmad.lo.s64 $to, $at, 1, $area;\n");
 	w->at = id + 1;
-	code(w, "mov.u32 $w, ^;\n@$p st.global.u32 [$to], $w;\n");
+	code(w, "mov.b32 $w, ^;\n@$p st.b32 [$to], $w;\n");
 	put_registers(w, s, false);
 }
 
 static void end_record(struct writer *w, const struct ptx_site *s)
 {
 	w->at = 4u * s->words;
-	code(w, "add.s64 $at, $at, ^;\n");
+	code(w, "mad.lo.s64 $at, $at, 1, ^;\n");
 }
 
 static uint16_t op_of(const struct ptx_site *s)

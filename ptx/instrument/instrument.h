@@ -32,8 +32,10 @@ enum ptx_site_kind {
 };
 
 struct ptx_site_register {
-	uint32_t slot; /* of the function; PTX_NONE: the address that the statement accesses */
-	uint16_t at;   /* word of the record */
+	uint32_t
+		slot; /* of the function; PTX_NONE: the address that the statement accesses; as results of a store what is
+			* there behind it, element by element: of shared and local memory */
+	uint16_t at; /* word of the record */
 	uint8_t bits;
 	bool is_result, is_guard;
 };

@@ -129,6 +129,22 @@ static bool accesses_variable(const struct ptx_site *s, const struct ptx_inst *i
 	       i->space != PTX_SPACE_PARAM;
 }
 
+/* What a store left is read again: only who stored it can tell a wrong store from a wrong load. */
+static void collect_stored(struct collected *c, const struct ptx_inst *i)
+{
+	unsigned bits = ptx_type_bits((enum ptx_type)i->type);
+
+	if (i->op != PTX_OP_ST || (i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_LOCAL) ||
+	    bits > 64 || (i->src[0].kind != PTX_OPND_VALUE && i->src[0].kind != PTX_OPND_SYMBOL) ||
+	    c->n + i->nsrc > 500)
+		return;
+	if (i->src[0].kind == PTX_OPND_VALUE &&
+	    !strcmp(c->s->f->slots[c->s->f->values[i->src[0].index].slot].name, "%element"))
+		return;
+	for (unsigned k = 1; k < i->nsrc; k++)
+		c->r[c->n++] = (struct ptx_site_register){PTX_NONE, 0, (uint8_t)bits, true, false};
+}
+
 static int set_registers(struct ptx_site *s, struct ptx_instrumented *out)
 {
 	struct collected c = {.s = s};
@@ -149,6 +165,8 @@ static int set_registers(struct ptx_site *s, struct ptx_instrumented *out)
 		for (unsigned j = 0; j < f->insts[k].ndst; j++)
 			if (f->insts[k].dst[j].kind == PTX_OPND_VALUE)
 				collect(&c, f->insts[k].dst[j].index, true, false);
+	if (s->kind == PTX_SITE_STORE)
+		collect_stored(&c, &f->insts[s->first + s->n - 1]);
 	s->registers = arena_array(&out->arena, c.n + 1, sizeof(c.r[0]));
 	if (!s->registers)
 		return CUTRACE_ENOMEM;
