@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 int diag_vset(struct diag *d, int code, const char *where, const char *fmt, va_list ap)
 {
 	size_t n;
@@ -42,16 +44,33 @@ void diag_hint(struct diag *d, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Names and lines out of files may hold any bytes: none reaches a terminal that is no text. Each is one character wide, so
+ * that a caret below a line stays below its character; the lines of a hint are indented. */
+static void print_text(const char *text, FILE *out)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t left = strlen(text), n;
+
+	for (; left; s += n, left -= n) {
+		n = utf8_char_bytes(s, left);
+		if (*s == '\n')
+			fputs("\n        ", out);
+		else if (!n || (*s < 0x20 && *s != '\t') || *s == 0x7f ||
+			 (n == 2 && *s == 0xc2 && s[1] < 0xa0))
+			fputc('?', out);
+		else
+			fwrite(s, 1, n, out);
+		n = n ? n : 1;
+	}
+}
+
 void diag_print(const struct diag *d, FILE *out)
 {
-	fprintf(out, "%s%serror: %s\n", d->where, d->where[0] ? ": " : "", d->what);
-	if (!d->hint[0])
-		return;
-	fputs("  hint: ", out);
-	for (const char *c = d->hint; *c; c++) { /* a caret below a line stays below its character */
-		fputc(*c, out);
-		if (*c == '\n')
-			fputs("        ", out);
-	}
+	print_text(d->where, out);
+	fputs(d->where[0] ? ": error: " : "error: ", out);
+	print_text(d->what, out);
+	if (d->hint[0])
+		fputs("\n  hint: ", out);
+	print_text(d->hint, out);
 	fputc('\n', out);
 }

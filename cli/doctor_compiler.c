@@ -67,7 +67,7 @@ void doctor_compiler(struct doctor *doc)
 	char absolute[PATH_MAX];
 
 	if (service_open(&s, NULL, &d)) {
-		doctor_say(doc, SECTION, DOCTOR_WRONG, d.hint, "%s", d.what);
+		doctor_say(doc, SECTION, DOCTOR_WRONG, d.hint, "%s: %s", d.where, d.what);
 		return;
 	}
 	path = service_compiler(s, &d);
@@ -76,8 +76,9 @@ void doctor_compiler(struct doctor *doc)
 			   realpath(path, absolute) ? absolute : path, service_build_id(s));
 		compile_all(doc, s);
 	} else {
-		doctor_say(doc, SECTION, doctor_expects_gpu(doc) ? DOCTOR_WRONG : DOCTOR_NOTE, d.hint,
-			   "%s: %s", d.where, d.what);
+		doctor_say(doc, SECTION,
+			   doctor_expects_gpu(doc) || getenv("CUTRACE_COMPILER") ? DOCTOR_WRONG : DOCTOR_NOTE,
+			   d.hint, "%s: %s", d.where, d.what);
 	}
 	service_close(s);
 }

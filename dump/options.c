@@ -225,8 +225,8 @@ int dump_options_parse(struct dump_options *o, int argc, char **argv, struct dia
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		if (option == '?' || option == ':')
-			return diag_set(d, CUTRACE_EINVAL, argv[optind - 1],
-					"unknown option, or its value is missing");
+			return diag_set(d, CUTRACE_EINVAL, "cutrace dump",
+					"unknown option, or one without its value: %s", argv[optind - 1]);
 		if (take(o, option == 'h' ? OPT_HELP : option, optarg, d))
 			return CUTRACE_EINVAL;
 	}

@@ -111,6 +111,11 @@ void report_read(struct report *r, sqlite3 *db)
 			   "SELECT count(*) FROM verdict WHERE grade IN ('equal', 'tolerated', 'inside')"))
 		r->incomparable++;
 	r->incomparable += r->hash.chaotic;
+	r->nothing = report_number(
+		db,
+		"SELECT EXISTS (SELECT 1 FROM meta WHERE key IN ('launches', 'stop_at')) AND NOT EXISTS "
+		"(SELECT 1 FROM meta WHERE key = 'no_compare') AND NOT EXISTS (SELECT 1 FROM verdict WHERE pass = 1)");
+	r->incomparable += r->nothing;
 	if (r->injected && !r->launches) /* equal to themselves */
 		r->incomparable++;
 	r->status = status_of(r);

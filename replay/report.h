@@ -21,6 +21,7 @@ struct report {
 	int64_t launches, refused, left_out, in_flight, translated_device, translated_host, as_recorded, vmm,
 		words, nan_payload;
 	int64_t fatal, incomparable, injected;
+	bool nothing; /* of a part of the trace that was chosen nothing was compared */
 	int status;
 };
 

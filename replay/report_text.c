@@ -455,6 +455,10 @@ static void print_verdicts(sqlite3 *db, FILE *out)
 	sqlite3_finalize(st);
 }
 
+static const char nothing[] =
+	"unverified: nothing was compared: in the part of the trace that was chosen no result was recorded (which calls are "
+	"launches or copies: cutrace dump)\n";
+
 void report_text(sqlite3 *db, FILE *out, bool verbose)
 {
 	struct report r;
@@ -479,6 +483,8 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	if (r.nan_payload)
 		fprintf(out, "note: NaNs with other payloads in %" PRId64 " copies, taken as equal\n",
 			r.nan_payload);
+	if (r.nothing)
+		fputs(nothing, out);
 	if (r.status == REPLAY_MATCH && !report_number(db, "SELECT count(*) FROM verdict WHERE pass = 1"))
 		fputs("note: nothing was compared: the calls that were replayed bring no results back\n",
 		      out);
@@ -490,6 +496,11 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 
 void report_reasons(sqlite3 *db, FILE *out)
 {
+	struct report r;
+
+	report_read(&r, db);
+	if (r.nothing)
+		fputs(nothing, out);
 	print_unverified(db, out);
 	print_diagnostics(db, out, false);
 }

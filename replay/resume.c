@@ -35,6 +35,7 @@ static const struct {
 	{"atol", "--atol"},
 	{"no_compare", "--no-compare"},
 	{"tolerances", "--tolerances"},
+	{"stop_at", "--stop-at"},
 };
 
 static void meta(sqlite3 *db, const char *key, char *out, size_t size)

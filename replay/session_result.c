@@ -61,7 +61,9 @@ static void write_options(const struct replay_options *o, struct result_db *db)
 		snprintf(text, sizeof(text), "%u/%u", o->shard + 1, o->shards);
 		result_meta(db, "shard", text);
 	}
-	if (o->last_launch) {
+	if (o->stop_at && !o->excerpt)
+		write_number(db, "stop_at", "%.0f", (double)o->stop_at);
+	if (o->last_launch && !o->excerpt) {
 		snprintf(text, sizeof(text), "%llu-%llu", (unsigned long long)o->first_launch,
 			 (unsigned long long)o->last_launch);
 		result_meta(db, "launches", text);

@@ -98,6 +98,9 @@ void say_diag(const struct diag *d)
 	say_diag_of("", d);
 }
 
+#define NUMBER_TEXT_OF(x) #x
+#define NUMBER_TEXT(x)    NUMBER_TEXT_OF(x)
+
 static bool parse_bool(const char *value, bool *out)
 {
 	if (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes")) {
@@ -231,7 +234,8 @@ static const struct {
 	{"CUTRACE_CACHE_SIZE", check_cache_size, "bytes, or a number with K, M or G"},
 	{"CUTRACE_CC", set_cc, "a compute capability such as 8.0"},
 	{"CUTRACE_DETERMINISTIC", set_deterministic, "0 or 1"},
-	{"CUTRACE_DEVICE", set_device, "NAME or NAME:key=value,..."},
+	{"CUTRACE_DEVICE", set_device,
+	 "NAME or NAME:key=value,...; devices=N with N from 1 to " NUMBER_TEXT(CORE_MAX_DEVICES)},
 	{"CUTRACE_DRIVER_VERSION", set_version, "a CUDA version such as 12040"},
 	{"CUTRACE_INJECT", set_inject, "an injection"},
 	{"CUTRACE_REFUSE_ADDRESSES", set_refuse, "0 or 1"},

@@ -35,6 +35,17 @@ says err "CUTRACE_COMPILER can't be executed"
 expect 2 "$cutrace" replay --device amdemu:gfx1100,speed=11 "$fresh"
 says err 'the emulator has no option "speed"'
 
+# Values in the environment, names that are no text.
+expect 2 env CUTRACE_COMPILE_TIMEOUT_MS=abc "$cutrace" run --device amdemu:gfx90a -- "$programs/driver_saxpy"
+says err "'abc' is not a number of milliseconds"
+expect 2 "$cutrace" replay --device interp:devices=0 "$fresh"
+says err 'devices=N with N from 1 to [0-9]+'
+expect 2 "$cutrace" dump --foo "$fresh"
+says err '^cutrace dump: error: unknown option.*--foo'
+printf '\033[31m\377\001x' >"$work/no.ptx"
+expect 125 "$cutrace" ptx "$work/no.ptx"
+if LC_ALL=C grep -q "$(printf '[\001\033\377]')" "$work/err"; then fail 'bytes that are no text reach the terminal'; fi
+
 # SQLite takes paths of some 500 characters.
 part=$(printf '%0200d' 0)
 deep=$work/$part/$part/$part

@@ -111,6 +111,13 @@ expect 2 "$cutrace" record --check=every:0 -o "$work/words.trace" -- "$programs/
 expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$programs/driver_saxpy"
 expect 125 "$cutrace" replay --isolated "$work/plain.trace"
 says err 'record it with --check=contents'
+# A part of the trace in which nothing is.
+expect 125 "$cutrace" replay --launches 100000 "$work/driver_bitonic_sort.trace"
+says out 'nothing was compared: in the part of the trace that was chosen'
+expect 125 "$cutrace" replay --stop-at 2 "$work/driver_bitonic_sort.trace"
+expect 125 "$cutrace" replay -q --stop-at 2 "$work/driver_bitonic_sort.trace"
+says err 'nothing was compared'
+expect 0 "$cutrace" replay --no-compare --launches 100000 "$work/driver_bitonic_sort.trace"
 expect 2 "$cutrace" replay --shard 3/2 "$work/plain.trace"
 says err "'3/2' is not I/N"
 expect 2 "$cutrace" replay -j x "$work/plain.trace"

@@ -57,24 +57,36 @@ static unsigned processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-static unsigned choose_timeout(const struct service_config *config)
+static int choose_timeout(const struct service_config *config, unsigned *out, struct diag *d)
 {
-	const char *text = secure_getenv("CUTRACE_COMPILE_TIMEOUT_MS");
-	unsigned long v = text ? strtoul(text, NULL, 10) : 0;
+	static const char name[] = "CUTRACE_COMPILE_TIMEOUT_MS";
+	const char *text = secure_getenv(name);
+	unsigned long v = DEFAULT_TIMEOUT_MS;
+	char *end;
 
-	if (config->timeout_ms)
-		return config->timeout_ms;
-	return v && v <= INT_MAX ? (unsigned)v : DEFAULT_TIMEOUT_MS;
+	if (!config->timeout_ms && text && *text) {
+		v = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+		if (!v || v > INT_MAX || *end)
+			return diag_set(d, CUTRACE_EINVAL, name,
+					"'%.40s' is not a number of milliseconds from 1 to %d", text,
+					INT_MAX);
+	}
+	*out = config->timeout_ms ? config->timeout_ms : (unsigned)v;
+	return 0;
 }
 
 int service_open(struct service **out, const struct service_config *config, struct diag *d)
 {
 	static const struct service_config none;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct service *s = calloc(1, sizeof(*s));
+	struct service *s;
+	unsigned timeout_ms = 0;
 
 	*out = NULL;
 	config = config ? config : &none;
+	if (choose_timeout(config, &timeout_ms, d))
+		return CUTRACE_EINVAL;
+	s = calloc(1, sizeof(*s));
 	if (s)
 		s->cache = cache_open(config->cache, 0);
 	if (!s || !s->cache) {
@@ -83,7 +95,7 @@ int service_open(struct service **out, const struct service_config *config, stru
 	}
 	if (config->compiler)
 		snprintf(s->compiler, sizeof(s->compiler), "%s", config->compiler);
-	s->timeout_ms = choose_timeout(config);
+	s->timeout_ms = timeout_ms;
 	pthread_mutex_init(&s->lock, NULL);
 	workers_init(&s->pool, config->workers ? config->workers : processors());
 	pthread_once(&once, watch_forks);
