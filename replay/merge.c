@@ -17,6 +17,8 @@
  * had to make before its own do not. */
 static const char merge_sql[] =
 	"CREATE INDEX IF NOT EXISTS diagnostic_call ON diagnostic (process, call, message);"
+	"INSERT INTO store SELECT NULL, process, (SELECT coalesce(max(id), 0) FROM verdict) + verdict, how, launch, "
+	"kernel_name, line, text, source, block, thread, note FROM shard.store;"
 	"INSERT INTO verdict SELECT (SELECT coalesce(max(id), 0) FROM verdict) + v.id, v.pass, v.process, "
 	"v.call, v.kind, v.grade, v.func, v.launch, v.kernel, v.kernel_name, v.allocation, v.base, v.bytes, "
 	"v.elem_type, v.elements, v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, "
