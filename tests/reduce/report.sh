@@ -88,15 +88,22 @@ expect 0 "$cutrace" replay --verbose --isolated --device interp "$work/bundle/tr
 says err 'X[Xx]{9} 64 '
 
 # Other values in the buffers.
-expect 0 "$cutrace" report "$trace" --driver "$driver" --yes --synthetic -o "$work/synthetic.tar.zst"
+# An archive, where this build can write some.
+out=synthetic.tar.zst
+"$cutrace" report /dev/null --dry-run -o "$work/$out" 2>&1 | grep -q libarchive && out=synthetic
+expect 0 "$cutrace" report "$trace" --driver "$driver" --yes --synthetic -o "$work/$out"
 says out 'values +of all buffers are others'
 mkdir "$work/unpacked"
-tar --zstd -xf "$work/synthetic.tar.zst" -C "$work/unpacked"
+if [ "$out" = synthetic ]; then
+	cp -r "$work/synthetic" "$work/unpacked"
+else
+	tar --zstd -xf "$work/$out" -C "$work/unpacked"
+	[ "$(tar --zstd --numeric-owner -tvf "$work/$out" | awk '{ print $2 }' | sort -u)" = 0/0 ] || fail 'the archive names a user'
+fi
 look_for "$work/unpacked" 'Sesam\|Offen' >"$work/found"
 [ ! -s "$work/found" ] || { fail 'secrets are in the synthetic bundle:'; cat "$work/found" >&2; }
 expect 1 "$cutrace" replay -q --isolated --driver "$driver" "$work/unpacked/synthetic/trace"
 expect 0 "$cutrace" replay -q --isolated --device interp "$work/unpacked/synthetic/trace"
-[ "$(tar --zstd -tvf "$work/synthetic.tar.zst" | awk '{ print $2 }' | sort -u)" = 0/0 ] || fail 'the archive names a user'
 
 # All launches of a program, whether they differ or not.
 unset CUTRACE_TEST_WRONG

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What is made of a trace shows what the trace shows: of programs and faults of the driver (tests/faults), trim has the same
+# kernels, buffers and grades launch by launch, and so have bundles; reduce has the kernel that was wrong.
+set -eu
+# shellcheck source=SCRIPTDIR/../e2e/lib.sh
+. "$(dirname "$0")/../e2e/lib.sh"
+fresh_work same_verdict
+driver=$build/tests/faults/libcuda_with_fault.so
+[ -e "$driver" ] || { echo 'skipped: the faulty driver of tests/faults was not built'; exit 77; }
+export CUTRACE_DEVICE=interp
+
+# Launches in order with their kernels, buffers, grades, and how many elements differ.
+verdict()
+{
+	"$cutrace" replay -q --no-narrow -o "$work/result.db" --isolated "$@" >"$work/out" 2>"$work/err" || :
+	sqlite3 "$work/result.db" "SELECT dense_rank() OVER (ORDER BY call), kernel_name, kind, grade, elem_type, differing FROM verdict
+		WHERE pass = 1 AND kind IN ('written', 'launch', 'fault') ORDER BY call, id"
+}
+
+while read -r program rule; do
+	[ -x "$programs/$program" ] || continue
+	trace=$work/$program.trace
+	unset FAULT_RULE
+	expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$programs/$program"
+	export FAULT_RULE="$rule"
+	verdict --driver "$driver" "$trace" >"$work/whole"
+	grep -q '|differs|' "$work/whole" || fail "$program: the fault $rule shows nothing"
+	wrong=$(grep '|differs|' "$work/whole" | head -n 1 | cut -d'|' -f2)
+	calls=$(sqlite3 "$trace" "SELECT min(call) || '-' || max(call) FROM launch")
+
+	expect 0 "$cutrace" trim "$trace" --launches "$calls" --driver "$driver" -o "$work/$program.trim"
+	verdict --driver "$driver" "$work/$program.trim" >"$work/trimmed"
+	cmp "$work/whole" "$work/trimmed" || fail "$program: trim shows something else"
+	verdict --device interp "$work/$program.trim" >"$work/clean"
+	! grep -q differs "$work/clean" || fail "$program: trim differs without the fault"
+
+	expect 0 "$cutrace" report "$trace" --driver "$driver" --all --yes -o "$work/$program.bundle"
+	verdict --driver "$driver" "$work/$program.bundle/trace" >"$work/trimmed"
+	cmp "$work/whole" "$work/trimmed" || fail "$program: the bundle of all launches shows something else"
+
+	expect 0 "$cutrace" reduce "$trace" --driver "$driver" --time 1s -o "$work/$program.small"
+	verdict --driver "$driver" "$work/$program.small" >"$work/small"
+	grep -q "^1|$wrong|written|differs|" "$work/small" || fail "$program: reduce shows $(cat "$work/small")"
+	[ "$(sqlite3 "$work/$program.small" 'SELECT count(*) FROM launch')" = 1 ] || fail "$program: more than one launch"
+	verdict --device interp "$work/$program.small" >"$work/clean"
+	! grep -q differs "$work/clean" || fail "$program: reduce differs without the fault"
+done <<END
+driver_matmul fma-f32-rz
+driver_fft mul-f32-rz
+driver_spmv add-f64-as-f32
+driver_nbody fma-f32-split
+runtime_matmul_tiled fma-f32-rz
+END
+finish
