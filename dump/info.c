@@ -65,6 +65,11 @@ static const struct section {
 	 "AS kernel"
 	 " FROM kernel k LEFT JOIN module m ON m.id=k.module LEFT JOIN image i ON i.buffer=m.image"
 	 " WHERE k.has_ptx=0 ORDER BY launches DESC, k.name"},
+	{"machine_code",
+	 "Code of which the driver ran machine code (record --reference ptx makes it run PTX)",
+	 "SELECT r.what AS ran, i.archs AS image, (SELECT group_concat(name, ' ') FROM (SELECT k.name FROM kernel k, module m"
+	 " WHERE k.module=m.id AND m.image=r.image ORDER BY k.name LIMIT 4)) AS kernels FROM image_run r JOIN image i ON"
+	 " i.buffer=r.image WHERE r.what LIKE 'elf%' GROUP BY r.image"},
 	{"unknown_functions",
 	 "Functions that this recorder did not know: recorded by name, with raw registers",
 	 "SELECT count(*) AS calls, f.name AS function FROM call c JOIN function f ON f.id=c.func WHERE "
@@ -142,6 +147,18 @@ static bool add_row(struct info *info, struct info_table *t, unsigned *capacity,
 	return true;
 }
 
+/* Not in traces of schema 1. */
+static bool has_image_runs(struct trace *t)
+{
+	sqlite3_stmt *s = NULL;
+	bool yes;
+
+	sqlite3_prepare_v2(trace_db(t), "SELECT 1 FROM sqlite_master WHERE name = 'image_run'", -1, &s, NULL);
+	yes = sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_finalize(s);
+	return yes;
+}
+
 static int gather(struct info *info, struct trace *trace, const struct section *section, unsigned limit,
 		  struct diag *d)
 {
@@ -152,6 +169,8 @@ static int gather(struct info *info, struct trace *trace, const struct section *
 
 	t->key = section->key;
 	t->title = section->title;
+	if (!strcmp(section->key, "machine_code") && !has_image_runs(trace))
+		return 0;
 	if (sqlite3_prepare_v2(trace_db(trace), section->sql, -1, &s, NULL) != SQLITE_OK)
 		return diag_set(d, CUTRACE_ECORRUPT, info->file, "%s", sqlite3_errmsg(trace_db(trace)));
 	t->ncolumns = (unsigned)sqlite3_column_count(s);

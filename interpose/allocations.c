@@ -74,6 +74,7 @@ void rec_allocations_end(CUcontext context)
 {
 	size_t n = 0;
 
+	rec_device_context_ended(context);
 	rec_lock(REC_LOCK_ALLOCATIONS);
 	for (size_t i = 0; i < count; i++)
 		if (table[i].context != context)

@@ -51,6 +51,10 @@ static bool read_word(struct check_options *o, const char *word)
 		o->contents = true;
 	else if (!strcmp(word, "opaque"))
 		o->contents = o->opaque = true;
+	else if (!strcmp(word, "device"))
+		o->on_device = true;
+	else if (!strcmp(word, "host"))
+		o->on_host = true;
 	else if (!strncmp(word, "every:", 6))
 		return read_every(o, word + 6);
 	else if (!strncmp(word, "launch:", 7))
@@ -78,8 +82,10 @@ int check_options_parse(struct check_options *o, const char *text, struct diag *
 			continue;
 		diag_set(d, CUTRACE_EINVAL, "--check", "'%s' is none of its words, or has no usable value",
 			 word);
-		diag_hint(d, "contents, hashes, all, opaque, every:N, kernel:GLOB, launch:A-B, separated by "
-			     "commas");
+		diag_hint(
+			d,
+			"contents, hashes, all, opaque, every:N, kernel:GLOB, launch:A-B, device, host, separated by "
+			"commas");
 		return CUTRACE_EINVAL;
 	}
 	return 0;

@@ -12,9 +12,11 @@
 
 struct check_options {
 	bool on;
-	bool contents;        /* what was written itself, besides its hash */
-	bool opaque;          /* only kernels of which there is machine code and no PTX; implies contents */
-	uint64_t every;       /* each N-th launch; 1: all */
+	bool contents; /* what was written itself, besides its hash */
+	bool opaque;   /* only kernels of which there is machine code and no PTX; implies contents */
+	bool on_device,
+		on_host; /* where hashes are computed; neither: on the device when its driver is not ours */
+	uint64_t every;  /* each N-th launch; 1: all */
 	uint64_t first, last; /* launches by number, from 1, in the order in which they were checked for */
 	char kernels[256];    /* globs, separated by colons; "": all */
 };

@@ -16,6 +16,7 @@ struct launch {
 	uint32_t grid[3], threads[3]; /* of a block */
 	CUstream stream;
 	bool per_thread;
+	struct rec_look *look;
 };
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER p, CU_LAUNCH_PARAM_BUFFER_SIZE &n, CU_LAUNCH_PARAM_END in any order. */
@@ -110,27 +111,6 @@ static inline void take_params(struct launch *l, void **params, void **extra)
 	}
 }
 
-/* The program's own parameters are still there: a launch has read them, not written. */
-static void check(const struct launch *l)
-{
-	uint8_t packed[REC_PARAM_BYTES_MAX + 8];
-	struct rec_checked c = {.seq = l->seq,
-				.function = l->function,
-				.layout = l->layout,
-				.bytes = l->bytes,
-				.stream = l->stream,
-				.per_thread = l->per_thread};
-	int saved = errno;
-
-	if (l->params)
-		pack(packed, l->layout, l->params);
-	c.params = !l->bytes ? NULL : l->block ? l->block : packed;
-	memcpy(c.grid, l->grid, sizeof(c.grid));
-	memcpy(c.block, l->threads, sizeof(c.block));
-	rec_check_launch(&c);
-	errno = saved;
-}
-
 /* One more launch: whether it is one of those that are looked at. Where no layout can be had for want of memory, those
  * that --check chooses are. */
 static bool is_chosen(const struct launch *l)
@@ -146,10 +126,39 @@ static bool is_chosen(const struct launch *l)
 	       (n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0);
 }
 
+static void begin_look(struct launch *l)
+{
+	struct rec_checked c = {.seq = l->seq,
+				.function = l->function,
+				.layout = l->layout,
+				.bytes = l->bytes,
+				.stream = l->stream,
+				.per_thread = l->per_thread};
+	int saved = errno;
+
+	l->look = is_chosen(l) ? rec_look_new() : NULL;
+	if (l->look) {
+		if (l->params)
+			pack(rec_look_params(l->look), l->layout, l->params);
+		c.params = !l->bytes ? NULL : l->block ? l->block : rec_look_params(l->look);
+		memcpy(c.grid, l->grid, sizeof(c.grid));
+		memcpy(c.block, l->threads, sizeof(c.block));
+		rec_look_begin(l->look, &c);
+	}
+	errno = saved;
+}
+
+static inline void start(struct launch *l, void **params, void **extra)
+{
+	take_params(l, params, extra);
+	if (REC_UNLIKELY(rec_looking) && l->seq)
+		begin_look(l);
+}
+
 static inline CUresult finish(const struct launch *l, CUresult r)
 {
-	if (REC_UNLIKELY(rec_looking) && r == CUDA_SUCCESS && l->seq && is_chosen(l))
-		check(l);
+	if (REC_UNLIKELY(l->look != NULL))
+		rec_look_end(l->look, r == CUDA_SUCCESS);
 	return r;
 }
 
@@ -173,7 +182,7 @@ static inline void take_shape(struct launch *l, const CUlaunchConfig *c)
 				   .threads = {bx, by, bz},                                                  \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
-		take_params(&l, params, extra);                                                              \
+		start(&l, params, extra);                                                                    \
 		return finish(&l, REAL(fn)(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra));       \
 	}
 #define LAUNCH_COOPERATIVE(fn, ptsz)                                                                         \
@@ -186,7 +195,7 @@ static inline void take_shape(struct launch *l, const CUlaunchConfig *c)
 				   .threads = {bx, by, bz},                                                  \
 				   .stream = stream,                                                         \
 				   .per_thread = ptsz};                                                      \
-		take_params(&l, params, NULL);                                                               \
+		start(&l, params, NULL);                                                                     \
 		return finish(&l, REAL(fn)(f, gx, gy, gz, bx, by, bz, shared, stream, params));              \
 	}
 #define LAUNCH_EX(fn, ptsz)                                                                                \
@@ -199,7 +208,7 @@ static inline void take_shape(struct launch *l, const CUlaunchConfig *c)
                                                                                                            \
 		if (config)                                                                                \
 			take_shape(&l, config);                                                            \
-		take_params(&l, params, extra);                                                            \
+		start(&l, params, extra);                                                                  \
 		return finish(&l, REAL(fn)(config, f, params, extra));                                     \
 	}
 
@@ -215,7 +224,7 @@ static CUresult hook_cuLaunch(CUfunction f)
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f};
 
-	take_params(&l, NULL, NULL);
+	start(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunch)(f));
 }
 
@@ -223,7 +232,7 @@ static CUresult hook_cuLaunchGrid(CUfunction f, int w, int h)
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f};
 
-	take_params(&l, NULL, NULL);
+	start(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunchGrid)(f, w, h));
 }
 
@@ -231,7 +240,7 @@ static CUresult hook_cuLaunchGridAsync(CUfunction f, int w, int h, CUstream stre
 {
 	struct launch l = {.seq = rec_current(), .function = (uintptr_t)f, .stream = stream};
 
-	take_params(&l, NULL, NULL);
+	start(&l, NULL, NULL);
 	return finish(&l, REAL(cuLaunchGridAsync)(f, w, h, stream));
 }
 

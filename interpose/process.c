@@ -36,6 +36,7 @@ bool rec_use_tsc = true;
 bool rec_checking;
 bool rec_looking;
 bool rec_no_data;
+bool rec_check_on_device;
 bool rec_off; /* for good: no socket was named, or the collector is gone */
 
 void *rec_pages(size_t bytes)
@@ -310,6 +311,8 @@ static void take_options(const struct ring_session *s)
 	rec_checking = s->flags & RING_SESSION_CHECK;
 	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE);
 	rec_no_data = s->flags & RING_SESSION_NO_DATA;
+	rec_check_on_device = s->flags & RING_SESSION_ON_DEVICE ||
+			      (!rec_driver_is_ours && !(s->flags & RING_SESSION_ON_HOST));
 	rec_reference_ptx = s->flags & RING_SESSION_PTX;
 	rec_as_cc = (unsigned)s->as_cc;
 	rec_option_hooks_install();

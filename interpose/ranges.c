@@ -11,7 +11,7 @@ struct list {
 	bool full;
 };
 
-static void add(struct list *l, uint64_t first, uint64_t end)
+static void add(struct list *l, uint64_t first, uint64_t end, uint8_t type)
 {
 	if (first >= end)
 		return;
@@ -19,31 +19,37 @@ static void add(struct list *l, uint64_t first, uint64_t end)
 		l->full = true;
 		return;
 	}
-	l->r[l->n++] = (struct rec_range){first, end - first};
+	l->r[l->n++] = (struct rec_range){first, end - first, type};
 }
 
-/* What [first, end) has of an allocation. */
-static void add_part(struct list *l, const struct rec_allocation *a, uint64_t first, uint64_t end)
+/* What [first, end) has of an allocation, in whole words of 16 bytes, which devices read in one. */
+static void add_part(struct list *l, const struct rec_allocation *a, uint64_t first, uint64_t end,
+		     uint8_t type)
 {
 	uint64_t stop = a->base + a->bytes;
 
-	add(l, first > a->base ? first : a->base, end < stop ? end : stop);
+	if (first >= stop || end <= a->base || first >= end)
+		return;
+	first = first > a->base ? a->base + ((first - a->base) & ~UINT64_C(15)) : a->base;
+	end = end < stop ? a->base + ((end - a->base + 15) & ~UINT64_C(15)) : stop;
+	add(l, first, end < stop ? end : stop, type);
 }
 
 /* Wherever there is something. */
-static void add_everywhere(struct list *l, uint64_t first, uint64_t end)
+static void add_everywhere(struct list *l, uint64_t first, uint64_t end, uint8_t type)
 {
 	struct rec_allocation a;
 	uint64_t at = first;
 
 	while (!l->full && rec_allocation_from(at, &a) && a.base < end) {
-		add_part(l, &a, first, end);
+		add_part(l, &a, first, end, type);
 		at = a.base + a.bytes;
 	}
 }
 
 /* Every word of the parameter that may be a pointer: a structure has several. */
-static void add_pointees(struct list *l, const uint8_t *param, uint32_t bytes, uint64_t first, uint64_t end)
+static void add_pointees(struct list *l, const uint8_t *param, uint32_t bytes, uint64_t first, uint64_t end,
+			 uint8_t type)
 {
 	struct rec_allocation a;
 	bool found = false;
@@ -55,11 +61,11 @@ static void add_pointees(struct list *l, const uint8_t *param, uint32_t bytes, u
 		if (!rec_allocation_find(p, &a))
 			continue;
 		found = true;
-		add_part(l, &a, first, end);
+		add_part(l, &a, first, end, type);
 	}
 	/* It points beside what is stored to. */
 	if (!found && end != UINT64_MAX)
-		add_everywhere(l, first, end);
+		add_everywhere(l, first, end, type);
 }
 
 static void sort_and_join(struct list *l)
@@ -81,6 +87,8 @@ static void sort_and_join(struct list *l)
 		if (last && l->r[i].base < last->base + last->bytes) {
 			if (end > last->base + last->bytes)
 				last->bytes = end - last->base;
+			if (l->r[i].type != last->type)
+				last->type = SKETCH_NONE;
 		} else {
 			l->r[n++] = l->r[i];
 		}
@@ -200,7 +208,8 @@ static void ranges_of_layout(const struct rec_checked *c, struct list *l)
 
 	for (uint32_t i = 0; i < y->nparams; i++)
 		if (y->p[i].is_written && (uint32_t)y->p[i].offset + y->p[i].bytes <= c->bytes)
-			add_pointees(l, c->params + y->p[i].offset, y->p[i].bytes, 0, UINT64_MAX);
+			add_pointees(l, c->params + y->p[i].offset, y->p[i].bytes, 0, UINT64_MAX,
+				     SKETCH_NONE);
 }
 
 bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n)
@@ -220,11 +229,24 @@ bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n)
 			    answer.p[i].bytes <= c->bytes - answer.p[i].offset)
 				add_pointees(&l, c->params + answer.p[i].offset, answer.p[i].bytes,
 					     answer.p[i].is_bounded ? answer.p[i].first : 0,
-					     answer.p[i].is_bounded ? answer.p[i].end : UINT64_MAX);
+					     answer.p[i].is_bounded ? answer.p[i].end : UINT64_MAX,
+					     answer.p[i].type);
 	} else {
 		ranges_of_layout(c, &l);
 	}
 	sort_and_join(&l);
 	*n = l.n;
 	return !l.full;
+}
+
+bool rec_ranges_of_all(struct rec_range *r, unsigned *n)
+{
+	struct rec_allocation a;
+
+	for (*n = 0; rec_allocation_at(*n, &a); ++*n) {
+		if (*n == REC_MAX_RANGES)
+			return false;
+		r[*n] = (struct rec_range){a.base, a.bytes, SKETCH_NONE};
+	}
+	return true;
 }

@@ -12,7 +12,7 @@
  *   copies.c, staging.c   host/device copies
  *   images.c              code images (steer.c: without machine code)
  *   launch.c, layouts.c   kernel parameters
- *   check.c, ranges.c      what launches wrote
+ *   check.c, ranges.c, check_device.c    what launches wrote
  *   allocations.c         the program's device memory
  *   streams.c, contexts.c, devices.c    what no call says about them
  *   procs.c, thunk.c, thunk_entry.S, export_tables.c    functions that no description knows
@@ -27,6 +27,7 @@
 #define CUDA_ABI_NO_MAPPING
 #include "api/gen/api_ids.h"
 #include "api/gen/cuda_abi.h"
+#include "base/sketch.h"
 #include "interpose/entry.h"
 
 #pragma GCC visibility push(hidden)
@@ -171,6 +172,8 @@ void rec_announced_unavailable(const struct rec_payload *p, uint64_t id, const c
 void rec_stream_record(uint64_t seq, uint64_t stream, uint64_t context);
 void rec_kernel_record(uint64_t function, uint64_t module, const char *name);
 void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t hash[16]);
+/* hash: of the chunks' hashes, or NULL. */
+void rec_sketch_record(uint64_t seq, uint64_t base, const struct sketch *s, const uint8_t *hash);
 void rec_function_record(uint32_t id, const char *name);
 void rec_device_record(const struct ring_device *d);
 
@@ -265,16 +268,39 @@ struct rec_checked {
 };
 struct rec_range {
 	uint64_t base, bytes;
+	uint8_t type; /* enum sketch_type, of what is stored there */
 };
 #define REC_MAX_RANGES 512
 /* What it may write, in order, without overlaps. False: there are more than that many, or nothing is known: any
  * allocation. */
 bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n);
+/* All allocations; false when there are more. */
+bool rec_ranges_of_all(struct rec_range *r, unsigned *n);
 
 /* ---- check.c ------------------------------------------------------------------------ */
 
-/* After a successful launch: waits for it and hashes what it may have written. */
-void rec_check_launch(const struct rec_checked *c);
+/* From before a launch that is looked at until behind it. */
+struct rec_look;
+struct rec_look *rec_look_new(void); /* NULL without memory */
+/* Room for its parameters, packed. */
+uint8_t *rec_look_params(struct rec_look *l);
+void rec_look_begin(struct rec_look *l, const struct rec_checked *c);
+/* Waits for the launch and records what it wrote; the look is gone. */
+void rec_look_end(struct rec_look *l, bool launched);
+
+/* ---- check_device.c ------------------------------------------------------------------- */
+
+extern bool rec_check_on_device;
+struct rec_device;
+/* The recorder's kernels in the current context, for this thread alone until closed, with room for results of that many
+ * chunks; NULL: they can't be had. */
+struct rec_device *rec_device_open(uint64_t seq, uint64_t chunks, CUstream stream, bool per_thread);
+void rec_device_close(struct rec_device *d);
+/* Has a range hashed, its numbers too, on that stream; results from chunk `first` on. */
+bool rec_device_enqueue(struct rec_device *d, const struct rec_range *r, uint64_t first, bool numbers,
+			CUstream stream, bool per_thread);
+bool rec_device_results(struct rec_device *d, uint64_t first, uint64_t n, struct sketch_chunk *to);
+void rec_device_context_ended(CUcontext context);
 
 /* ---- thunk.c -------------------------------------------------------------------- */
 

@@ -280,6 +280,22 @@ void rec_hash_record(uint64_t seq, uint64_t base, uint64_t bytes, const uint8_t 
 	rec_commit(t, h);
 }
 
+void rec_sketch_record(uint64_t seq, uint64_t base, const struct sketch *s, const uint8_t *hash)
+{
+	struct rec_thread *t = rec_thread_now();
+	struct ring_sketch *r = t ? begin(t, round8(sizeof(*r)), RING_SKETCH, hash != NULL) : NULL;
+
+	if (!r)
+		return;
+	r->seq = seq;
+	r->base = base;
+	memset(r->hash, 0, sizeof(r->hash));
+	if (hash)
+		memcpy(r->hash, hash, sizeof(r->hash));
+	r->sketch = *s;
+	rec_commit(t, r);
+}
+
 void rec_function_record(uint32_t id, const char *name)
 {
 	struct rec_thread *t = rec_thread_now();

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/sketch.h"
+
 #define RING_VERSION 7u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
@@ -53,6 +55,8 @@ enum ring_session_flag {
 	RING_SESSION_NO_DATA = 1 << 2,  /* copies are recorded without their bytes */
 	RING_SESSION_OPAQUE = 1 << 3,   /* what kernels without PTX wrote is kept */
 	RING_SESSION_PTX = 1 << 4,      /* the driver gets PTX wherever there is any */
+	RING_SESSION_ON_DEVICE = 1 << 5, /* what launches wrote is hashed on the device, whatever it is; */
+	RING_SESSION_ON_HOST = 1 << 6,   /* on the host */
 };
 
 /* Newest number taken. */
@@ -94,7 +98,8 @@ enum ring_kind {
 	RING_FUNCTION, /* names a function id that is not in the table: unknown functions, export-table slots
 			*/
 	RING_LAUNCH,   /* packed parameters of a launch */
-	RING_HASH,     /* --check: one allocation's hash after a launch */
+	RING_HASH,     /* --check: a range's hash after a launch */
+	RING_SKETCH,   /* --check: its numbers */
 	RING_DIAG,     /* text of a diagnostic */
 	RING_KERNEL,   /* what the driver says a function handle is, when it is launched for the first time */
 	RING_THREAD, /* the records behind this are those of thread `tid`: rings outlive threads and are used
@@ -214,6 +219,14 @@ struct ring_hash {
 	uint8_t hash[16];
 };
 
+/* --check: numbers of a range after a launch. */
+struct ring_sketch {
+	struct ring_record r; /* flags: 1 = hash holds the hash of the chunks' hashes */
+	uint64_t seq, base;
+	uint8_t hash[16];
+	struct sketch sketch;
+};
+
 struct ring_thread {
 	struct ring_record r;
 	uint64_t tid;
@@ -295,7 +308,8 @@ struct ring_written {
 	uint32_t n;
 	struct {
 		uint32_t offset, bytes;   /* the parameter's place */
-		uint32_t is_bounded, pad; /* 0: anywhere in the allocation that it points to */
+		uint32_t is_bounded; /* 0: anywhere in the allocation that it points to */
+		uint8_t type, pad[3]; /* enum sketch_type of what is stored */
 		uint64_t first, end;
 	} p[64];
 };

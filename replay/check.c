@@ -180,7 +180,9 @@ bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes
 	return driver_plain(&e->drv, "cuMemcpyDtoH_v2", 3, word(dst), live, (uint64_t)bytes) == 0;
 }
 
-static void check_hash(struct engine *e, struct call *c, const struct trace_launch_hash *h)
+/* hash: NULL where the trace has one of chunks. */
+static void check_hash(struct engine *e, struct call *c, const struct sketch_range *h,
+		       const struct trace_hash *hash)
 {
 	const struct address_range *r = addresses_find(&e->addresses, h->base);
 	struct verdict v = {.call = c->rec->id,
@@ -195,7 +197,7 @@ static void check_hash(struct engine *e, struct call *c, const struct trace_laun
 			    .allocation = r ? r->id : 0,
 			    .elem_type = r && r->elem_type[0] ? elem_type_find(r->elem_type)->name : NULL};
 	uint8_t *data = malloc(h->bytes ? h->bytes : 1);
-	struct trace_hash got;
+	char how[512];
 
 	e->counts.hashes++;
 	v.grade = "unverified";
@@ -203,29 +205,56 @@ static void check_hash(struct engine *e, struct call *c, const struct trace_laun
 		v.note = "its contents can't be read";
 	} else {
 		addresses_rewrite_back(&e->addresses, data, h->bytes);
-		got = trace_hash_bytes(data, h->bytes);
-		v.r.differing = v.r.beyond = memcmp(&got, &h->hash, sizeof(got)) != 0;
+		v.r.differing = v.r.beyond =
+			sketches_differ(e, c->rec->id, &(struct sketch_range){h->base, h->bytes}, hash, data,
+					how, sizeof(how));
 		v.grade = check_grade(e, &v.r, doubt_of(e, r));
-		v.note = !strcmp(v.grade, "unverified") ? check_why_unverified(e, doubt_of(e, r)) : NULL;
+		v.note = !strcmp(v.grade, "unverified") ? check_why_unverified(e, doubt_of(e, r))
+			 : how[0]                       ? how
+							: NULL;
 	}
 	result_verdict(e->out, &v);
 	free(data);
 }
 
+static unsigned ranges_of(const struct trace_launch_sketch *s, unsigned n, struct sketch_range *r)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (s[i].has_hash)
+			r[kept++] = (struct sketch_range){s[i].base, s[i].sketch.bytes};
+	return kept;
+}
+
 void check_launch_hashes(struct engine *e, struct call *c)
 {
-	unsigned n = 0;
+	unsigned n = 0, m = 0;
 	const struct trace_launch_hash *h;
+	const struct trace_launch_sketch *s;
+	struct sketch_range *r;
+	bool has_contents;
 
 	if (c->refused || c->result || e->dead || e->capturing)
 		return;
-	if (c->stood_in || written_check(e, c))
+	if (c->stood_in)
 		return;
+	/* Of contents that were hashed on the device only what changed is there: the hash is of all. */
+	has_contents = written_check(e, c);
 	h = trace_launch_hashes(e->trace, c->rec->id, &n);
-	if (!n || engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+	n = has_contents ? 0 : n;
+	s = trace_launch_sketches(e->trace, c->rec->id, &m);
+	r = n + m ? calloc(n + m, sizeof(*r)) : NULL;
+	if (!r || engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0))) {
+		free(r);
 		return;
+	}
 	for (unsigned i = 0; i < n; i++)
-		check_hash(e, c, &h[i]);
+		check_hash(e, c, &(struct sketch_range){h[i].base, h[i].bytes}, &h[i].hash);
+	m = ranges_of(s, n ? 0 : m, r); /* what is asked about a sketch ends what was asked before */
+	for (unsigned i = 0; i < m; i++)
+		check_hash(e, c, &r[i], NULL);
+	free(r);
 }
 
 /* ---- results of calls --------------------------------------------------- */

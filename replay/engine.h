@@ -270,6 +270,15 @@ struct pending {
 /* not_made: why the copy was not made, so that there is nothing to compare; NULL */
 void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b, const char *not_made);
 void check_launch_hashes(struct engine *e, struct call *c);
+
+/* ---- sketches.c ---- */
+struct sketch_range {
+	uint64_t base, bytes;
+};
+/* Whether what a launch left in a range, `data`, is what the trace has a hash of: this one, or NULL: the one of its
+ * chunks. text: how they differ, as far as the launch's sketch tells, or "". */
+bool sketches_differ(struct engine *e, uint64_t launch, const struct sketch_range *r, const struct trace_hash *hash,
+		     const uint8_t *data, char *text, size_t n);
 const char *check_grade(struct engine *e, const struct compare_result *r, uint64_t doubt);
 const char *check_why_unverified(struct engine *e, uint64_t doubt);
 void check_result(struct engine *e, struct call *c); /* live result against recorded */

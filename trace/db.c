@@ -96,6 +96,7 @@ static int bind_one(sqlite3_stmt *s, int i, char kind, va_list *ap)
 	case 'z':
 		v = va_arg(*ap, uint64_t);
 		return v ? sqlite3_bind_int64(s, i, (int64_t)v) : sqlite3_bind_null(s, i);
+	case 'r': return sqlite3_bind_double(s, i, va_arg(*ap, double)); /* a NaN becomes NULL */
 	case 't':
 		text = va_arg(*ap, const char *);
 		return text ? sqlite3_bind_text(s, i, text, -1, SQLITE_STATIC) : sqlite3_bind_null(s, i);
@@ -103,6 +104,10 @@ static int bind_one(sqlite3_stmt *s, int i, char kind, va_list *ap)
 		blob = va_arg(*ap, const void *);
 		/* a NULL pointer would bind NULL instead of an empty blob */
 		return sqlite3_bind_blob64(s, i, blob ? blob : "", va_arg(*ap, size_t), SQLITE_STATIC);
+	case 'n': /* a blob that isn't there */
+		(void)va_arg(*ap, const void *);
+		(void)va_arg(*ap, size_t);
+		return sqlite3_bind_null(s, i);
 	default: return SQLITE_MISUSE;
 	}
 }

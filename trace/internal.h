@@ -78,6 +78,8 @@ enum writer_stmt {
 	W_KERNEL_HANDLE,
 	W_LAUNCH,
 	W_LAUNCH_HASH,
+	W_LAUNCH_SKETCH,
+	W_IMAGE_RUN,
 	W_CONTEXT,
 	W_CONTEXT_END,
 	W_STREAM,
@@ -186,6 +188,8 @@ enum reader_stmt {
 	R_KERNEL_PARAMS,
 	R_IMAGE,
 	R_LAUNCH_HASHES,
+	R_NSTMTS_1, /* up to here in traces of schema 1 */
+	R_LAUNCH_SKETCHES = R_NSTMTS_1,
 	R_NSTMTS
 };
 
@@ -240,6 +244,8 @@ struct trace {
 	unsigned payloads_capacity;
 	struct trace_launch_hash *hashes;
 	unsigned hashes_capacity;
+	struct trace_launch_sketch *sketches; /* of trace_launch_sketches */
+	unsigned sketches_capacity;
 
 	/* the last chunk read */
 	uint64_t cached_chunk;

@@ -25,6 +25,9 @@ static const char *const statements[R_NSTMTS] = {
 	[R_KERNEL_PARAMS] = "SELECT name,type,offset,bytes,is_pointer,is_read,is_written,elem_type "
 			    "FROM kernel_param WHERE kernel=? ORDER BY idx",
 	[R_IMAGE] = "SELECT kind,ptx,archs FROM image WHERE buffer=?",
+	[R_LAUNCH_SKETCHES] =
+		"SELECT base,bytes,hash,type,elements,nan,infinite,zero,least,greatest,sum,magnitude,block_bytes,"
+		"blocks,samples FROM launch_sketch WHERE launch=? ORDER BY base",
 	[R_LAUNCH_HASHES] = "SELECT base,bytes,hash FROM launch_hash WHERE launch=? ORDER BY base",
 };
 
@@ -190,6 +193,7 @@ static int check_schema(struct trace *t, struct diag *d)
 {
 	static const char *const cursors[] = {SQL_PAYLOADS, SQL_LAUNCHES, SQL_MEMORY};
 	sqlite3_stmt *s;
+	int64_t version;
 	unsigned i;
 
 	for (i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
@@ -197,7 +201,9 @@ static int check_schema(struct trace *t, struct diag *d)
 			return reader_fail(t, d, "this is no whole trace");
 		sqlite3_finalize(s);
 	}
-	for (i = 0; i < R_NSTMTS; i++)
+	if (db_int(t->db, t->path, d, "PRAGMA user_version", 0, &version))
+		return d->code;
+	for (i = 0; i < (version < 2 ? (unsigned)R_NSTMTS_1 : (unsigned)R_NSTMTS); i++)
 		if (!reader_stmt(t, i))
 			return reader_fail(t, d, "this is no whole trace");
 	return 0;
@@ -308,6 +314,7 @@ void trace_close(struct trace *t)
 	arena_free(&t->transient);
 	free(t->payloads);
 	free(t->hashes);
+	free(t->sketches);
 	free(t->chunk);
 	free(t->path);
 	free(t->log_path);

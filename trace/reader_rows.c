@@ -296,6 +296,56 @@ const struct trace_launch_hash *trace_launch_hashes(struct trace *t, uint64_t la
 	return t->hashes;
 }
 
+static void read_doubles(sqlite3_stmt *s, int column, double *to, uint32_t most, uint32_t *n)
+{
+	size_t bytes = (size_t)sqlite3_column_bytes(s, column);
+
+	*n = bytes / sizeof(*to) > most ? most : (uint32_t)(bytes / sizeof(*to));
+	if (*n)
+		memcpy(to, sqlite3_column_blob(s, column), *n * sizeof(*to));
+}
+
+static void read_sketch(sqlite3_stmt *s, struct trace_launch_sketch *row)
+{
+	struct sketch *k = &row->sketch;
+	bool any = sqlite3_column_type(s, 8) != SQLITE_NULL;
+
+	*row = (struct trace_launch_sketch){.base = u64(s, 0)};
+	row->has_hash = sqlite3_column_bytes(s, 2) == sizeof(row->hash.b);
+	if (row->has_hash)
+		memcpy(row->hash.b, sqlite3_column_blob(s, 2), sizeof(row->hash.b));
+	k->type = sketch_type_find((const char *)sqlite3_column_text(s, 3));
+	k->bytes = u64(s, 1);
+	k->elements = u64(s, 4);
+	k->nan = u64(s, 5);
+	k->infinite = u64(s, 6);
+	k->zero = u64(s, 7);
+	k->least = any ? sqlite3_column_double(s, 8) : 1;
+	k->greatest = any ? sqlite3_column_double(s, 9) : 0;
+	k->sum = sqlite3_column_double(s, 10);
+	k->magnitude = sqlite3_column_double(s, 11);
+	k->block_bytes = u64(s, 12);
+	read_doubles(s, 13, k->blocks, SKETCH_BLOCKS, &k->nblocks);
+	read_doubles(s, 14, k->samples, SKETCH_SAMPLES, &k->nsamples);
+}
+
+const struct trace_launch_sketch *trace_launch_sketches(struct trace *t, uint64_t launch, unsigned *n)
+{
+	sqlite3_stmt *s = reader_stmt(t, R_LAUNCH_SKETCHES);
+
+	*n = 0;
+	if (!s)
+		return NULL;
+	sqlite3_bind_int64(s, 1, (int64_t)launch);
+	while (sqlite3_step(s) == SQLITE_ROW &&
+	       grow((void **)&t->sketches, *n, &t->sketches_capacity, sizeof(*t->sketches))) {
+		read_sketch(s, &t->sketches[*n]);
+		t->sketches[(*n)++].launch = launch;
+	}
+	sqlite3_reset(s);
+	return t->sketches;
+}
+
 /* ---- kernels and images, kept --------------------------------------------- */
 
 static void kernel_params(struct trace *t, struct trace_kernel *k)

@@ -44,6 +44,10 @@ static const struct hashed_table {
 	{"launch", "call", "ORDER BY call",
 	 "call,kernel,stream,gx,gy,gz,bx,by,bz,shared_bytes,cooperative,params"},
 	{"launch_hash", "launch", "ORDER BY launch,base", "launch,base,bytes,hash"},
+	{"launch_sketch", "launch", "ORDER BY launch,base",
+	 "launch,base,bytes,hash,type,elements,nan,infinite,zero,least,greatest,sum,magnitude,block_bytes,blocks,"
+	 "samples"},
+	{"image_run", "image", "ORDER BY image,process", "image,process,what"},
 	{"host_write", "id", "ORDER BY id", "id,call,address,bytes,buffer"},
 	{"diagnostic", "id", "ORDER BY id", "id,t,process,call,severity,source,message"},
 	{"overhead", NO_KEY, "ORDER BY rowid", "process,what,count,bytes,ns"},
@@ -118,6 +122,20 @@ static void digest(struct scan *s, XXH128_canonical_t *out)
 	XXH3_128bits_reset(s->state);
 }
 
+/* Older traces have fewer tables. */
+static bool is_in_schema(const struct hashed_table *t, int64_t version)
+{
+	return version >= 2 || (strcmp(t->name, "launch_sketch") && strcmp(t->name, "image_run"));
+}
+
+static int64_t schema_of(sqlite3 *db)
+{
+	struct diag d = DIAG_INIT;
+	int64_t version;
+
+	return db_int(db, "", &d, "PRAGMA user_version", 0, &version) ? 0 : version;
+}
+
 /* ---- at close --------------------------------------------------------------- */
 
 struct sealer {
@@ -175,7 +193,8 @@ static int seal_tables(struct sealer *s)
 	    SQLITE_OK)
 		return db_fail(s->scan.db, s->scan.path, s->scan.d, "cannot write hashes of rows");
 	for (size_t i = 0; i < NTABLES && !rc; i++)
-		rc = seal_table(s, &tables[i]);
+		if (is_in_schema(&tables[i], schema_of(s->scan.db)))
+			rc = seal_table(s, &tables[i]);
 	sqlite3_finalize(s->insert);
 	return rc;
 }
@@ -344,7 +363,8 @@ static int verify_tables(struct verifier *v)
 			       -1, &v->groups, NULL) != SQLITE_OK)
 		return db_fail(v->scan.db, v->scan.path, v->scan.d, "cannot read hashes of rows");
 	for (size_t i = 0; i < NTABLES && !rc; i++)
-		rc = verify_table(v, &tables[i]);
+		if (is_in_schema(&tables[i], schema_of(v->scan.db)))
+			rc = verify_table(v, &tables[i]);
 	sqlite3_finalize(v->groups);
 	return rc;
 }

@@ -131,6 +131,18 @@ CREATE TABLE launch (
 CREATE TABLE launch_hash (
   launch INTEGER, base INTEGER, bytes INTEGER, hash BLOB NOT NULL, PRIMARY KEY (launch, base)
 ) WITHOUT ROWID;
+-- --check: what a range held after a launch, in numbers (since version 2). hash: XXH3-128 of the hashes of its chunks, where
+-- it was computed on the device; docs/format.md. The numbers are 0 where type is NULL, not known; sums, least and greatest are of
+-- finite elements (NULL: there is none).
+CREATE TABLE launch_sketch (
+  launch INTEGER, base INTEGER, bytes INTEGER, hash BLOB, type TEXT,
+  elements INTEGER, nan INTEGER, infinite INTEGER, zero INTEGER,
+  least REAL, greatest REAL, sum REAL, magnitude REAL,
+  block_bytes INTEGER, blocks BLOB, samples BLOB, -- doubles, little-endian
+  PRIMARY KEY (launch, base)
+) WITHOUT ROWID;
+-- Which code of an image the driver took (since version 2): 'ptx:80', 'elf:90'.
+CREATE TABLE image_run (image INTEGER, process INTEGER, what TEXT NOT NULL, PRIMARY KEY (image, process)) WITHOUT ROWID;
 -- What the device could see change without a call (mapped, managed memory, host callbacks).
 CREATE TABLE host_write (id INTEGER PRIMARY KEY, call INTEGER, address INTEGER, bytes INTEGER, buffer INTEGER);
 CREATE TABLE diagnostic (

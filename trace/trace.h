@@ -17,9 +17,10 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/sketch.h"
 
 #define TRACE_APPLICATION_ID 0x43555452
-#define TRACE_SCHEMA_VERSION 1
+#define TRACE_SCHEMA_VERSION 2
 #define TRACE_MAX_ARGS	     40
 #define TRACE_MAX_OUTS	     8
 #define TRACE_CHUNK_BYTES    (1u << 20)
@@ -126,6 +127,14 @@ struct trace_launch_hash {
 	struct trace_hash hash;
 };
 
+/* What a range held after a launch, in numbers; the hash is of the hashes of its chunks (base/sketch.h). */
+struct trace_launch_sketch {
+	uint64_t launch, base;
+	bool has_hash;
+	struct trace_hash hash;
+	struct sketch sketch;
+};
+
 /* ---- writer ------------------------------------------------------------ */
 
 struct trace_writer;
@@ -163,6 +172,8 @@ int trace_writer_kernel(struct trace_writer *w, struct trace_kernel *k);	 /* wit
 int trace_writer_kernel_handle(struct trace_writer *w, uint32_t process, uint64_t handle, uint64_t kernel, uint64_t created);
 int trace_writer_launch(struct trace_writer *w, const struct trace_launch *l);
 int trace_writer_launch_hash(struct trace_writer *w, const struct trace_launch_hash *h);
+int trace_writer_launch_sketch(struct trace_writer *w, const struct trace_launch_sketch *s);
+int trace_writer_image_run(struct trace_writer *w, uint64_t image, uint32_t process, const char *what);
 int trace_writer_context(struct trace_writer *w, uint32_t process, uint64_t handle, int device, bool primary, uint64_t created, uint64_t destroyed);
 int trace_writer_stream(struct trace_writer *w, uint32_t process, uint64_t handle, uint64_t context, uint32_t flags, int priority, uint64_t created, uint64_t destroyed);
 int trace_writer_host_write(struct trace_writer *w, uint64_t call, uint64_t address, uint64_t bytes, uint64_t buffer);
@@ -233,6 +244,8 @@ int trace_launch_get(struct trace *t, uint64_t call, struct trace_launch *out);	
 const struct trace_kernel *trace_kernel(struct trace *t, uint64_t id);		      /* cached */
 const struct trace_image *trace_image(struct trace *t, uint64_t buffer);
 const struct trace_launch_hash *trace_launch_hashes(struct trace *t, uint64_t launch, unsigned *n);
+/* Likewise; none in traces of schema 1. Valid until the next call of this function. */
+const struct trace_launch_sketch *trace_launch_sketches(struct trace *t, uint64_t launch, unsigned *n);
 /* All allocations (of process, 0 = all) in order of creation. */
 int trace_allocations(struct trace *t, uint32_t process, int (*fn)(void *ctx, const struct trace_allocation *a), void *ctx);
 int trace_modules(struct trace *t, uint32_t process, int (*fn)(void *ctx, const struct trace_module *m), void *ctx);

@@ -57,6 +57,8 @@ static const char *const statements[W_NSTMTS] = {
 	[W_KERNEL_HANDLE] = "INSERT INTO kernel_handle VALUES(?,?,?,?)",
 	[W_LAUNCH] = "INSERT OR REPLACE INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[W_LAUNCH_HASH] = "INSERT OR REPLACE INTO launch_hash VALUES(?,?,?,?)",
+	[W_LAUNCH_SKETCH] = "INSERT OR REPLACE INTO launch_sketch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[W_IMAGE_RUN] = "INSERT OR REPLACE INTO image_run VALUES(?,?,?)",
 	[W_CONTEXT] = "INSERT INTO context(process,handle,device,primary_ctx,created,destroyed) "
 		      "VALUES(?,?,?,?,?,?)",
 	[W_CONTEXT_END] =

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <math.h>
+
 #include "trace/internal.h"
 
 int trace_writer_meta_text(struct trace_writer *w, const char *key, const char *value)
@@ -146,6 +148,24 @@ int trace_writer_launch_hash(struct trace_writer *w, const struct trace_launch_h
 {
 	return writer_row(w, W_LAUNCH_HASH, "uuub", h->launch, h->base, h->bytes, h->hash.b,
 			  sizeof(h->hash.b));
+}
+
+int trace_writer_launch_sketch(struct trace_writer *w, const struct trace_launch_sketch *row)
+{
+	const struct sketch *s = &row->sketch;
+	bool any = s->least <= s->greatest;
+
+	return writer_row(w, W_LAUNCH_SKETCH, row->has_hash ? "uuubtuuuurrrrubb" : "uuuntuuuurrrrubb",
+			  row->launch, row->base, s->bytes, row->hash.b, sizeof(row->hash.b),
+			  sketch_type_name(s->type), s->elements, s->nan, s->infinite, s->zero,
+			  any ? s->least : NAN, any ? s->greatest : NAN, s->sum, s->magnitude, s->block_bytes,
+			  s->blocks, s->nblocks * sizeof(s->blocks[0]), s->samples,
+			  s->nsamples * sizeof(s->samples[0]));
+}
+
+int trace_writer_image_run(struct trace_writer *w, uint64_t image, uint32_t process, const char *what)
+{
+	return writer_row(w, W_IMAGE_RUN, "uut", image, (uint64_t)process, what);
 }
 
 int trace_writer_context(struct trace_writer *w, uint32_t process, uint64_t handle, int device, bool primary,

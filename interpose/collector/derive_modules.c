@@ -27,6 +27,7 @@ static struct module *new_module(struct collector *c, struct event *e, uint64_t 
 	m->image = image_hold(e->image);
 	if (m->image) {
 		image_choose(c, m->image, e->process->cc);
+		image_ran(c, m->image, e->process);
 		row.image = image_buffer(m->image);
 	}
 	if (c->w)

@@ -345,6 +345,7 @@ static bool on_device(struct collector *c, struct ring *r, const struct ring_dev
 	if (d->r.bytes < sizeof(*d) || !memchr(d->name, '\0', sizeof(d->name)))
 		return false;
 	memcpy(row.uuid, d->uuid, sizeof(row.uuid));
+	p->is_ours |= d->is_ours != 0;
 	if (!p->cc)
 		p->cc = row.cc;
 	if (c->w)
@@ -364,6 +365,20 @@ static bool on_hash(struct collector *c, const struct ring_hash *h)
 	memcpy(row.hash.b, h->hash, sizeof(row.hash.b));
 	if (c->w)
 		trace_writer_launch_hash(c->w, &row);
+	return true;
+}
+
+static bool on_sketch(struct collector *c, const struct ring_sketch *s)
+{
+	struct trace_launch_sketch row = {.launch = s->seq, .base = s->base, .has_hash = s->r.flags & 1};
+
+	if (s->r.bytes < sizeof(*s) || s->sketch.nblocks > SKETCH_BLOCKS ||
+	    s->sketch.nsamples > SKETCH_SAMPLES)
+		return false;
+	row.sketch = s->sketch;
+	memcpy(row.hash.b, s->hash, sizeof(row.hash.b));
+	if (c->w)
+		trace_writer_launch_sketch(c->w, &row);
 	return true;
 }
 
@@ -446,6 +461,7 @@ static bool on_record(struct collector *c, struct ring *r, const struct ring_rec
 	case RING_STREAM: return on_stream(r, (const struct ring_stream *)rec);
 	case RING_DEVICE: return on_device(c, r, (const struct ring_device *)rec);
 	case RING_HASH: return on_hash(c, (const struct ring_hash *)rec);
+	case RING_SKETCH: return on_sketch(c, (const struct ring_sketch *)rec);
 	case RING_FUNCTION: return on_function(c, r, (const struct ring_function *)rec);
 	case RING_DIAG: return on_diag(c, r, (const struct ring_diag *)rec);
 	case RING_KERNEL: return on_kernel(c, r, (const struct ring_kernel *)rec);

@@ -46,6 +46,7 @@ struct image {
 	struct bytes data;
 	enum image_kind kind;
 	bool chosen;
+	char archs[512];          /* of a fatbin */
 	struct text *texts;       /* PTX, the preferred one first */
 	struct machine *machines; /* ELF, the best one first */
 };
@@ -170,6 +171,16 @@ uint64_t image_buffer(const struct image *i)
 	return i->buffer;
 }
 
+const char *image_archs(const struct image *i)
+{
+	return i->archs;
+}
+
+bool image_is_text(const struct image *i)
+{
+	return i->kind == IMAGE_PTX;
+}
+
 static struct text *add_text(struct image *i, char *p, size_t n)
 {
 	struct text **at = &i->texts, *t = calloc(1, sizeof(*t));
@@ -290,7 +301,6 @@ static void unpack_fatbin(struct image *i, unsigned cc, char *archs, size_t max)
 void image_choose(struct collector *c, struct image *i, unsigned cc)
 {
 	struct trace_image row = {.buffer = i->buffer};
-	char archs[512] = "";
 
 	if (i->chosen)
 		return;
@@ -309,13 +319,13 @@ void image_choose(struct collector *c, struct image *i, unsigned cc)
 		if (p)
 			add_machine(i, p, i->data.n, 0, cc);
 	} else if (i->kind == IMAGE_FATBIN) {
-		unpack_fatbin(i, cc, archs, sizeof(archs));
+		unpack_fatbin(i, cc, i->archs, sizeof(i->archs));
 		if (i->texts && c->w)
 			trace_writer_buffer(c->w, i->texts->p, i->texts->n, &row.ptx);
 	} else {
 		row.kind = "unknown";
 	}
-	row.archs = archs[0] ? archs : NULL;
+	row.archs = i->archs[0] ? i->archs : NULL;
 	if (c->w && i->buffer)
 		trace_writer_image(c->w, &row);
 	free(i->data.p);

@@ -153,6 +153,7 @@ struct process {
 	} primary[MAX_DEVICES];
 	unsigned nevents; /* waiting */
 	bool forgotten;   /* derive_forget was here */
+	bool is_ours;     /* its driver is cutrace's */
 	unsigned cc;      /* compute capability of its device, 10 * major + minor; 0 unknown */
 	uint64_t calls, ring_bytes, payload_bytes, payload_count, waits, waited_ns;
 };
@@ -237,6 +238,10 @@ void module_free(struct collector *c, struct module *m); /* with its kernels */
 /* Writes the image's row once its process's compute capability is known (at a load). */
 void image_choose(struct collector *c, struct image *i, unsigned cc);
 uint64_t image_buffer(const struct image *i);
+const char *image_archs(const struct image *i); /* "ptx:80 elf:80"; "": no fatbin */
+bool image_is_text(const struct image *i);
+/* image_run.c: a row about which code of it the process's driver takes. */
+void image_ran(struct collector *c, const struct image *i, const struct process *p);
 /* The module's kernel of that name with its row, made when asked for first. NULL only without memory. */
 struct kernel *module_kernel(struct collector *c, struct module *m, const char *name);
 void images_free(struct collector *c);

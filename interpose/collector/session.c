@@ -94,7 +94,9 @@ static uint32_t session_flags(const struct record_options *o)
 {
 	return (o->check.on ? RING_SESSION_CHECK : 0u) | (o->check.contents ? RING_SESSION_CONTENTS : 0u) |
 	       (o->no_payloads ? RING_SESSION_NO_DATA : 0u) | (o->no_opaque ? 0u : RING_SESSION_OPAQUE) |
-	       (o->reference_ptx ? RING_SESSION_PTX : 0u);
+	       (o->reference_ptx ? RING_SESSION_PTX : 0u) |
+	       (o->check.on_device ? RING_SESSION_ON_DEVICE : 0u) |
+	       (o->check.on_host ? RING_SESSION_ON_HOST : 0u);
 }
 
 int session_make(struct collector *c, struct diag *d)

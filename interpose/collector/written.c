@@ -34,6 +34,7 @@ static bool add(struct ring_written *out, const struct trace_kernel_param *p,
 	out->n++;
 	to->offset = p->offset;
 	to->bytes = p->bytes;
+	to->type = (uint8_t)sketch_type_find(p->elem_type);
 	to->is_bounded = r->is_bounded;
 	to->first = r->first;
 	to->end = r->end;

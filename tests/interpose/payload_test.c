@@ -296,7 +296,7 @@ static void test_check_written(void **state)
 		hash);
 	assert_string_equal(query_text(t, "SELECT group_concat(bytes) FROM (SELECT bytes FROM launch_hash "
 					  "ORDER BY launch)"),
-			    "1000,10");
+			    "1000,16");
 	trace_close(t);
 }
 

@@ -82,7 +82,7 @@ static void test_refusals(void **state)
 	refused("foreign", CUTRACE_EFORMAT, "no trace");
 	scratch_copy("good", "newer");
 	scratch_change(scratch_path("newer"), "PRAGMA user_version=3");
-	refused("newer", CUTRACE_ENOTSUP, "made by a newer cutrace; schema 3, this one reads 1");
+	refused("newer", CUTRACE_ENOTSUP, "made by a newer cutrace; schema 3, this one reads 2");
 	scratch_copy("good", "unversioned");
 	scratch_change(scratch_path("unversioned"), "PRAGMA user_version=0");
 	refused("unversioned", CUTRACE_ECORRUPT, "version");
