@@ -138,6 +138,8 @@ static void collect_stored(struct collected *c, const struct ptx_inst *i)
 	    bits > 64 || (i->src[0].kind != PTX_OPND_VALUE && i->src[0].kind != PTX_OPND_SYMBOL) ||
 	    c->n + i->nsrc > 500)
 		return;
+	if (i->src[0].kind == PTX_OPND_VALUE && !c->s->f->values[i->src[0].index].slot)
+		return; /* never written: its name isn't known */
 	if (i->src[0].kind == PTX_OPND_VALUE &&
 	    !strcmp(c->s->f->slots[c->s->f->values[i->src[0].index].slot].name, "%element"))
 		return;
