@@ -9,6 +9,7 @@
  * - narrow_log.c: reads logs
  * - narrow_judge.c: instructions on their operands, on the interpreter
  * - narrow_stores.c, narrow_memory.c: values that came from memory; the first place at which anything is another
+ * - narrow_atomics.c: values that came from atomic operations
  * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
  */
@@ -120,6 +121,9 @@ void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, s
 /* Beside the interpreter's log. */
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best);
+
+/* What a load found another value of, if atomic operations wrote there: one of them, or the barrier before the load. */
+void narrow_atomics(const struct narrow_log *here, const struct narrow_place *p, struct narrow_finding *f);
 
 /* The first special register that tells threads of the target another place than the interpreter's. NULL: none, or it can't
  * be told. */
