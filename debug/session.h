@@ -9,7 +9,7 @@
  * is private to a process and goes back with it. What must survive, the session, is in memory that all of them share.
  *
  * - cmd_debug.c: options; timeline.c: time, checkpoints; stops.c: where execution stops
- * - code.c: the module, lines, registers that are live; typed.c: values as text; expression.c; places.c: variables and memory
+ * - code.c: the module, lines, registers that are live; typed.c: values as text; expression.c, evaluate.c, value.c; places.c: variables and memory
  * - state.c: all of the state as one number
  * - commands.c: the table; cmd_*.c: what they do; input.c: where they come from
  */
