@@ -109,6 +109,7 @@ static void reduce_all(struct judge *j, const struct culprit *c)
 		pass_unused_code(j);
 		pass_drop_buffers(j);
 		pass_grid(j, c->has_block ? c->block : NULL);
+		pass_shrink_buffers(j);
 		pass_statements(j);
 		pass_unused_code(j);
 		pass_shrink_buffers(j);

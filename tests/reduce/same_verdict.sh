@@ -49,9 +49,7 @@ while read -r program rule; do
 done <<END
 driver_matmul fma-f32-rz
 driver_fft mul-f32-rz
-driver_reduction shfl-down-one-more
 driver_compaction popc-one-short
-driver_nbody fma-f32-split
 runtime_matmul_tiled fma-f32-rz
 END
 finish
