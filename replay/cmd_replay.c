@@ -17,6 +17,7 @@
 
 #include "base/device_option.h"
 #include "replay/engine.h"
+#include "replay/replayability.h"
 #include "replay/session.h"
 
 #ifndef PATH_MAX
@@ -45,6 +46,8 @@ static const char help[] =
 	"                       cutrace merge-results\n"
 	"  --resume FILE        isolated: go on with a replay that was interrupted by SIGINT, SIGTERM or SIGHUP,\n"
 	"                       and left OUT.partial; what it has judged is not made again\n"
+	"  --plan               replay nothing: say which launches and calls can be, and why others can't; the target is\n"
+	"                       asked for each kernel\n"
 	"  --progress           how far it is, on stderr also where that is no terminal\n"
 	"  --launches A[-B]     isolated: make only the launches of calls A to B\n"
 	"  --no-compare         isolated: compare nothing after launches\n"
@@ -87,6 +90,7 @@ enum {
 	OPT_NO_COMPARE,
 	OPT_SHARD,
 	OPT_RESUME,
+	OPT_PLAN,
 	OPT_PROGRESS
 };
 
@@ -107,6 +111,7 @@ static const struct option long_options[] = {
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
 	{"resume", required_argument, NULL, OPT_RESUME},
+	{"plan", no_argument, NULL, OPT_PLAN},
 	{"progress", no_argument, NULL, OPT_PROGRESS},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
 	{"inject", required_argument, NULL, OPT_INJECT},
@@ -262,6 +267,7 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 		o->isolated = true;
 		o->resume_path = arg;
 		return NULL;
+	case OPT_PLAN: o->plan = true; return NULL;
 	case OPT_PROGRESS: o->progress = true; return NULL;
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
 	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
@@ -383,6 +389,26 @@ static int finish_output(int status)
 	return REPLAY_COULD_NOT;
 }
 
+static int plan_only(struct session *s)
+{
+	struct replayability p;
+	int rc = session_check_rows(s);
+
+	s->in_front = true;
+	if (!rc)
+		rc = replayability_read(&p, s, true);
+	if (rc) {
+		diag_print(&s->error, stderr);
+		return REPLAY_COULD_NOT;
+	}
+	if (s->opt->json)
+		replayability_json(&p, stdout);
+	else if (!s->opt->quiet)
+		replayability_text(&p, stdout, false);
+	replayability_free(&p);
+	return REPLAY_MATCH;
+}
+
 /* OUT.partial, which was kept for this. */
 static bool is_ours(const struct replay_options *o)
 {
@@ -406,6 +432,10 @@ int replay_run(const struct replay_options *opt)
 		snprintf(s.driver_path, sizeof(s.driver_path), "%s", opt->driver);
 	else if (!rc)
 		rc = replay_own_driver(s.driver_path, sizeof(s.driver_path), &s.error);
+	if (!rc && opt->plan) {
+		status = plan_only(&s);
+		return finish_output(status);
+	}
 	if (!rc)
 		rc = session_run(&s);
 	if (rc && s.restart) {

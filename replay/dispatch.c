@@ -184,7 +184,7 @@ static const struct {
 	{"cuVDPAU", "the graphics object is not there"},
 };
 
-static const char *why_not_replayed(const struct api_func *f)
+const char *call_why_not_replayed(const struct api_func *f)
 {
 	if (f->flags & API_FUNC_INTEROP)
 		return "the graphics object is not there";
@@ -332,7 +332,7 @@ static void perform(struct engine *e, struct call *c)
 	if (!c->f && !c->image.buffer)
 		c->refused = "its description is not known";
 	if (c->f && !c->refused)
-		c->refused = why_not_replayed(c->f);
+		c->refused = call_why_not_replayed(c->f);
 	if (!c->refused) {
 		if (!c->f || !(c->f->flags & API_FUNC_LAUNCH))
 			written_flush(e, c);

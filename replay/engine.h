@@ -165,6 +165,7 @@ bool call_recorded_out(struct engine *e, const struct call *c, unsigned p, uint6
 bool call_returns_unknown_handle(struct engine *e, const struct call *c);
 void call_forget_destroyed(struct engine *e, const struct call *c);
 const struct api_memory *engine_memory(struct engine *e, int phase);
+const char *call_why_not_replayed(const struct api_func *f); /* dispatch.c: never, on no target; NULL */
 bool call_takes_image(const struct api_func *f);
 bool call_takes_payload(const struct api_func *f);
 int call_param_index(const struct api_func *f, const char *name); /* -1 */

@@ -38,6 +38,7 @@ struct replay_options {
 	const char *resume_path;            /* the result of an interrupted replay, to go on with; NULL */
 	char *resumed_path;                 /* result_path where the command line does not name it */
 	bool json, verbose, quiet;
+	bool plan; /* only what can be replayed */
 	bool progress;         /* also where nobody watches: as lines */
 	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */

@@ -17,6 +17,7 @@
 
 #include "replay/engine.h"
 #include "replay/narrow.h"
+#include "replay/replayability.h"
 #include "replay/session.h"
 
 #define SECOND_BASE "0x550800000000" /* of our devices, 32 GiB above the first */
@@ -487,11 +488,28 @@ static int plan_work(struct session *s, const struct recorded *rec, struct ledge
 	return rc;
 }
 
+/* To who watches a long replay, before it. */
+static void tell_plan(struct session *s)
+{
+	struct replayability p;
+	struct diag none = s->error;
+
+	if (s->progress.how == PROGRESS_NONE)
+		return;
+	progress_end(&s->progress);
+	if (replayability_read(&p, s, false))
+		s->error = none; /* the replay will say it */
+	else
+		replayability_text(&p, stderr, true);
+	replayability_free(&p);
+}
+
 /* The launches, and what is asked of them afterwards. */
 static int replay_and_judge(struct session *s, const struct recorded *rec, FILE *results)
 {
 	int rc = 0;
 
+	tell_plan(s);
 	progress_begin(&s->progress, "");
 	if (s->opt->isolated && (s->opt->envelope || s->opt->narrow) && !s->opt->no_compare)
 		rc = probe_folder_make(s);
