@@ -61,6 +61,8 @@ const struct command commands[] = {
 	{"lane", "ln", do_lane, "[N]", "look at this lane of the warp", false},
 	{"list", "l", do_list, "[PLACE]", "the PTX around a place, or on from what was shown last", true},
 	{"info", "i", do_info, "WHAT", "`info` alone says what there is", false},
+	{"set", NULL, do_set, "",
+	 "nothing can be changed: a changed state would not be found again on the way back", false},
 	{"source", "so", do_source, "FILE", "do the commands of a file", false},
 	{"echo", NULL, do_echo, "TEXT", "print a line of text", false},
 	{"help", "h", do_help, "[COMMAND]", "this list, or more about a command", false},
@@ -281,6 +283,15 @@ int do_source(struct session *s, const char *arg, struct diag *d)
 	if (!*arg)
 		return diag_set(d, CUTRACE_EINVAL, "", "source what? Name a file of commands");
 	return input_file(s->sh, arg, d);
+}
+
+int do_set(struct session *s, const char *arg, struct diag *d)
+{
+	(void)s;
+	(void)arg;
+	diag_set(d, CUTRACE_EINVAL, "", "nothing can be changed");
+	diag_hint(d, "a changed state would not be found again on the way back");
+	return CUTRACE_EINVAL;
 }
 
 int do_echo(struct session *s, const char *arg, struct diag *d)

@@ -193,7 +193,7 @@ static bool edited_line(struct session *s, char *line, size_t size)
 		return got && n > 0;
 	debug_interrupted = 0;
 	putchar('\n');
-	line[0] = '\0';
+	snprintf(line, size, "#"); /* neither a command, nor the last one again */
 	return true;
 }
 #else
@@ -207,7 +207,7 @@ static bool edited_line(struct session *s, char *line, size_t size)
 
 static void remember(struct shared *sh, const char *line)
 {
-	if (*line)
+	if (*line && *line != '#')
 		snprintf(sh->history[sh->nhistory++ % MAX_HISTORY], MAX_LINE, "%s\n", line);
 }
 

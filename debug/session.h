@@ -367,6 +367,7 @@ COMMAND(do_help);
 COMMAND(do_quit);
 COMMAND(do_source);
 COMMAND(do_echo);
+COMMAND(do_set);
 
 /* ---- input.c ---- */
 int input_file(struct shared *sh, const char *path, struct diag *d); /* put before what is pending */

@@ -67,6 +67,7 @@ refused 'goto -1' 'goto where'
 refused 'until' 'until where'
 refused 'list 100000' 'the PTX has [0-9]+ lines'
 refused 'info nothing' 'there is no .info nothing'
+refused 'set %r1 = 3' 'nothing can be changed'
 refused 'source /nonexistent' 'can.t be opened'
 refused 'source /' "can't be (read|opened)"
 refused "source $work/script" 'too many scripts'

@@ -11,7 +11,7 @@ trace=$work/saxpy.trace
 expect 0 "$cutrace" record -q -o "$trace" --device interp -- "$programs/driver_saxpy"
 
 if command -v script >/dev/null; then
-	printf 'stepi\n\n\nfrobnicate\ninfo time\nreverse-stepi\n\ninfo time\nquit\n' >"$work/typed"
+	printf 'stepi\n\n\nfrobnicate\ninfo time\nhalf a line\003\necho still here\nreverse-stepi\n\ninfo time\nquit\n' >"$work/typed"
 	mkfifo "$work/keys"
 	{
 		sleep 1
@@ -24,6 +24,7 @@ if command -v script >/dev/null; then
 	says out '\(cutrace\) '
 	says out "there is no command 'frobnicate'"
 	says out '^time 3,'
+	says out '^still here'
 	says out '^time 1,'
 else
 	echo 'no terminal: script (package bsdutils) is not here'
