@@ -100,8 +100,8 @@ static char *grades(const struct rerecord *o, const struct workroom *w, const ch
 		    const char *launches, struct diag *d)
 {
 	const char *result = workroom_path(w, "verify.db"),
-		   *args[20] = {"replay", "-q", "--isolated", "--envelope", "0"};
-	unsigned n = 5;
+		   *args[20] = {"replay", "-q", "--isolated", "--envelope", "0", "--no-narrow"};
+	unsigned n = 6;
 	int status;
 	char *text;
 

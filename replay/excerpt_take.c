@@ -15,8 +15,9 @@
 #include "replay/engine.h"
 #include "replay/excerpt.h"
 
-#define PIECE   (1u << 20)
-#define GRANULE (UINT64_C(2) << 20) /* of memory that may be mapped in parts */
+#define PIECE       (1u << 20)
+#define GRANULE     (UINT64_C(2) << 20)   /* of memory that may be mapped in parts */
+#define MOST_HASHED (UINT64_C(256) << 20) /* bytes, at once */
 
 /* A range that the excerpt has, and its contents there. */
 struct kept {
@@ -495,6 +496,29 @@ static bool take_written(struct engine *e, const struct call *c, bool here)
 	return ok || fail(e, c, "what it wrote can't be read");
 }
 
+/* Of ranges that were written in part: as they are now on the device, which is as they will be where the excerpt is
+ * replayed. Then the next launch needs no copy of what nobody else has changed. */
+static void know_contents(struct engine *e, struct call *c)
+{
+	struct taking *t = e->taking;
+	static const struct trace_hash unknown;
+
+	written_flush(e, c);
+	for (size_t i = 0; i < t->nkept; i++) {
+		struct kept *k = &t->kept[i];
+		uint8_t *data;
+
+		if (memcmp(&k->hash, &unknown, sizeof(unknown)) || k->bytes > MOST_HASHED ||
+		    !(data = malloc(k->bytes + 1)))
+			continue;
+		if (engine_read_device(e, addresses_to_live(&e->addresses, k->base), data, k->bytes)) {
+			addresses_rewrite_back(&e->addresses, data, k->bytes);
+			k->hash = trace_hash_bytes(data, k->bytes);
+		}
+		free(data);
+	}
+}
+
 void excerpt_before(struct engine *e, struct call *c, const struct trace_launch *l)
 {
 	const struct trace_kernel *k = l->kernel ? trace_kernel(e->trace, l->kernel) : NULL;
@@ -521,8 +545,13 @@ void excerpt_before(struct engine *e, struct call *c, const struct trace_launch 
 
 void excerpt_after(struct engine *e, struct call *c)
 {
-	if (!e->taking || e->taking->failed || !e->opt->excerpt_remake)
+	if (!e->taking || e->taking->failed)
 		return;
+	if (!e->opt->excerpt_remake) {
+		if (c->stood_in)
+			know_contents(e, c);
+		return;
+	}
 	if (c->refused)
 		fail(e, c, "%s", c->refused);
 	else if (c->left_out || c->stood_in || c->result || e->dead)

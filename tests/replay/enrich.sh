@@ -33,4 +33,16 @@ cp "$trace" "$work/damaged"
 sqlite3 "$work/damaged" 'DROP TABLE payload'
 expect 125 "$cutrace" enrich -o "$work/new" "$work/damaged"
 [ ! -e "$work/new" ] || fail 'a trace that could not be enriched is left'
+
+# Ended in the middle: nothing of it is left, neither here nor among temporary files.
+mkdir "$work/tmp"
+TMPDIR=$work/tmp "$cutrace" enrich "$trace" -o "$work/ended.trace" >"$work/out" 2>"$work/err" &
+pid=$!
+until [ -n "$(ls "$work/tmp")" ] || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid 2>/dev/null || :
+status=0
+wait $pid || status=$?
+[ $status -eq 143 ] || [ $status -eq 0 ] || fail "enrich ended by SIGTERM exits with $status"
+[ $status -eq 0 ] || [ -z "$(find "$work" -name 'ended.trace*')" ] || fail "enrich left a part of a trace"
+[ -z "$(ls "$work/tmp")" ] || fail "enrich left temporary files: $(ls "$work/tmp")"
 finish
