@@ -206,9 +206,10 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 		snprintf(l->note, sizeof(l->note), "its instructions could not be judged: %s", d.what);
 	if (f.how == NARROW_NOTHING)
 		narrow_stored(&here, p, &f);
+	if (f.how == NARROW_NOTHING)
+		narrow_atomics(&here, p, &f);
 	if (f.how == NARROW_NOTHING && make_log(l, code, part, false, &interp)) {
 		narrow_memory(&here, &interp, p, &f);
-		narrow_atomics(&here, p, &f);
 		narrow_log_close(&interp);
 	}
 	narrow_log_close(&here);

@@ -8,8 +8,7 @@
  * - narrow_launch.c: in the process that replays: the log is filled and kept
  * - narrow_log.c: reads logs
  * - narrow_judge.c: instructions on their operands, on the interpreter
- * - narrow_stores.c, narrow_memory.c: values that came from memory; the first place at which anything is another
- * - narrow_atomics.c: values that came from atomic operations
+ * - narrow_stores.c, narrow_atomics.c, narrow_memory.c: values that came from memory; the first place at which anything is another
  * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
  */
@@ -118,12 +117,11 @@ int narrow_judge(struct session *s, const struct ptx_module *m, const struct nar
 		 const struct narrow_place *p, struct narrow_finding *best, struct diag *d);
 /* Stores of shared and local memory that left something else. */
 void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
+/* Atomics of shared memory that did something else. */
+void narrow_atomics(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
 /* Beside the interpreter's log. */
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best);
-
-/* What a load found another value of, if atomic operations wrote there: one of them, or the barrier before the load. */
-void narrow_atomics(const struct narrow_log *here, const struct narrow_place *p, struct narrow_finding *f);
 
 /* The first special register that tells threads of the target another place than the interpreter's. NULL: none, or it can't
  * be told. */

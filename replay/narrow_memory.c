@@ -37,12 +37,6 @@ static const struct ptx_site_register *other_result(const struct beside *x, unsi
 	return NULL;
 }
 
-/* One component of a load: where from, and what it is in both logs. */
-struct loaded {
-	uint8_t space, bytes;
-	uint64_t owner, address, want, got;
-};
-
 static bool find_loaded(const struct memory *m, const struct beside *x, struct loaded *l)
 {
 	const struct ptx_inst *i = narrow_inst(x->here.site);
@@ -106,24 +100,6 @@ static bool is_written(const struct memory *m, const struct loaded *l)
 
 /* ---- a barrier ---------------------------------------------------------------------------------- */
 
-/* The barrier that ends a thread's epoch, counted from 0. */
-static const struct ptx_site *barrier_after(const struct narrow_log *l, uint64_t thread, uint64_t epoch,
-					    uint64_t *at)
-{
-	struct narrow_record r;
-	uint64_t e = 0;
-
-	for (bool more = narrow_first(l, thread, &r); more; more = narrow_next(l, &r)) {
-		if (!is_block_barrier(&r))
-			continue;
-		if (e++ == epoch) {
-			*at = r.at;
-			return r.site;
-		}
-	}
-	return NULL;
-}
-
 /* What was read is stored later, or is what was there before. */
 static bool is_early(const struct memory *m, const struct beside *x, const struct loaded *l)
 {
@@ -166,7 +142,7 @@ static bool blame_barrier(const struct memory *m, const struct beside *x, const 
 	} else {
 		return false;
 	}
-	f->site = barrier_after(m->interp, thread, after, &f->at);
+	f->site = narrow_barrier_after(m->interp, thread, after, &f->at);
 	f->thread = thread;
 	f->how = NARROW_VALUES;
 	f->result = NULL;
@@ -297,6 +273,94 @@ static bool was_passed(const struct memory *m, const struct beside *wrong)
 	return passed;
 }
 
+/* Stores of which no value is known here: tiles of matrices, copies. */
+static bool stores_unseen(const struct ptx_site *s)
+{
+	switch (narrow_inst(s)->op) {
+	case PTX_OP_WMMA_STORE:
+	case PTX_OP_STMATRIX:
+	case PTX_OP_CP_ASYNC:
+	case PTX_OP_CP_ASYNC_BULK:
+	case PTX_OP_CP_ASYNC_BULK_TENSOR:
+	case PTX_OP_ST_ASYNC:
+	case PTX_OP_ST_BULK: return true;
+	default: return false;
+	}
+}
+
+/* The last of them in the block, with the operands that it should have. */
+static bool blame_unseen(const struct memory *m, const struct beside *wrong, struct narrow_finding *f)
+{
+	uint64_t first = wrong->here.thread / m->p->threads * m->p->threads, epoch = 0;
+	bool found = false;
+
+	for (uint64_t t = first; t < first + m->p->threads && t < m->interp->nthreads; t++) {
+		struct beside x;
+
+		for (bool more = beside_first(m->here, m->interp, t, &x); more && x.epoch <= wrong->epoch;
+		     more = beside_next(m->here, m->interp, &x)) {
+			if (!stores_unseen(x.here.site) ||
+			    (t == wrong->here.thread && x.here.at > wrong->here.at) ||
+			    (found && x.epoch < epoch))
+				continue;
+			found = true;
+			epoch = x.epoch;
+			f->site = x.here.site;
+			f->thread = t;
+			f->at = x.here.at;
+		}
+	}
+	if (!found)
+		return false;
+	f->how = NARROW_VALUES;
+	f->result = NULL;
+	f->has_got = f->has_want = false;
+	f->note = "what was read where it stores is wrong";
+	return true;
+}
+
+static void blame_atomic(const struct atomic_entry *a, struct narrow_finding *f)
+{
+	f->site = a->site;
+	f->thread = a->thread;
+	f->at = a->at;
+	f->result = NULL;
+	f->has_got = f->has_want = false;
+	f->note = "what atomics of this address left is not what was read";
+}
+
+/* True: it was about atomics; *isnt_here: they had other operands. */
+static bool examine_atomics(const struct memory *m, const struct beside *x, const struct loaded *l,
+			    struct narrow_finding *f, bool *isnt_here)
+{
+	struct atomic_entry a;
+	enum atomics_say say = atomics_before(m->here, m->interp, m->p, l, x->epoch, &a);
+	const struct ptx_site *barrier;
+	uint64_t at;
+
+	*isnt_here = say == ATOMICS_OTHERS;
+	if (say == ATOMICS_NONE)
+		return false;
+	if (say == ATOMICS_OTHERS)
+		return true;
+	blame_atomic(&a, f);
+	if (l->space != PTX_SPACE_SHARED)
+		f->how = NARROW_VALUES; /* other blocks' aren't known */
+	barrier = say == ATOMICS_PART ? narrow_barrier_after(m->interp, a.thread, a.epoch, &at) : NULL;
+	if (barrier) {
+		f->site = barrier;
+		f->at = at;
+		f->how = NARROW_VALUES;
+		f->note = "not all atomics before this barrier were seen behind it: it did not hold";
+	}
+	return true;
+}
+
+static bool is_read_back(const struct ptx_site *store)
+{
+	return store->nregisters && store->registers[store->nregisters - 1].is_result;
+}
+
 /* False: the thread that stored it had another value: the fault isn't here. */
 static bool examine_load(const struct memory *m, const struct beside *x, const struct narrow_finding *best,
 			 struct narrow_finding *f)
@@ -304,6 +368,7 @@ static bool examine_load(const struct memory *m, const struct beside *x, const s
 	const struct store_entry *writer;
 	unsigned component;
 	struct loaded l;
+	bool isnt_here;
 
 	*f = (struct narrow_finding){.how = NARROW_INSTRUCTION,
 				     .site = x->here.site,
@@ -312,17 +377,26 @@ static bool examine_load(const struct memory *m, const struct beside *x, const s
 				     .rank = narrow_rank(m->p, x->here.thread),
 				     .result = other_result(x, &component)};
 	set_records(f, &x->here, &x->interp);
-	if (!find_loaded(m, x, &l))
+	if (!find_loaded(m, x, &l)) {
+		if (x->here.site->collective) /* of addresses of other lanes, too */
+			f->how = NARROW_VALUES;
 		return !was_passed(m, x);
+	}
 	writer = writer_of(m, x, &l);
 	if (writer && writer->here != writer->value)
 		return false;
+	if (!narrow_is_better(f, best))
+		return true;
+	if (examine_atomics(m, x, &l, f, &isnt_here))
+		return !isnt_here;
 	if (l.space == PTX_SPACE_SHARED && blame_barrier(m, x, &l, writer, f))
+		return true;
+	if (l.space == PTX_SPACE_SHARED && !writer && blame_unseen(m, x, f))
 		return true;
 	/* Another block's, perhaps, or of parts that several stores wrote. */
 	if (!writer && (l.space == PTX_SPACE_GLOBAL || is_written(m, &l)))
 		f->how = NARROW_VALUES;
-	if (writer && narrow_is_better(f, best) && is_stores_fault(m, x, writer))
+	if (writer && !is_read_back(writer->site) && is_stores_fault(m, x, writer))
 		blame_store(m, writer, f);
 	return true;
 }

@@ -32,6 +32,23 @@ bool beside_next(const struct narrow_log *a, const struct narrow_log *b, struct 
 	return more_here && more_there && x->here.site == x->interp.site;
 }
 
+const struct ptx_site *narrow_barrier_after(const struct narrow_log *l, uint64_t thread, uint64_t epoch,
+					    uint64_t *at)
+{
+	struct narrow_record r;
+	uint64_t e = 0;
+
+	for (bool more = narrow_first(l, thread, &r); more; more = narrow_next(l, &r)) {
+		if (!is_block_barrier(&r))
+			continue;
+		if (e++ == epoch) {
+			*at = r.at;
+			return r.site;
+		}
+	}
+	return NULL;
+}
+
 bool narrow_operand_value(const struct narrow_record *r, unsigned k, uint64_t *value)
 {
 	const struct ptx_operand *o = &narrow_inst(r->site)->src[k];

@@ -252,7 +252,7 @@ static void print_wrong(sqlite3_stmt *v, FILE *out)
 	if (has(v, V_WRONG_WANT))
 		fprintf(out, ": %s%s%s, got %s", text(v, V_WRONG_OPERANDS),
 			has(v, V_WRONG_OPERANDS) ? " -> " : "", text(v, V_WRONG_WANT), text(v, V_WRONG_GOT));
-	if (!strcmp(how, "values"))
+	if (!strcmp(how, "values") && has(v, V_WRONG_WANT))
 		fputs(" (the first value that is another than in the interpreter)", out);
 	else if (!strcmp(how, "store"))
 		fputs(" (the line that stored it; which one before it is wrong is not known)", out);
