@@ -52,4 +52,17 @@ driver_fft mul-f32-rz
 driver_compaction popc-one-short
 runtime_matmul_tiled fma-f32-rz
 END
+
+# A pointer that nobody can see: the buffer that it leads to is missed, and trim finds out before it writes.
+unset FAULT_RULE
+sed 's/ld.param.u64 %rd1, \[in\];/ld.param.u64 %rd1, [in]; not.b64 %rd1, %rd1;/' "$(dirname "$0")/secrets.ptx" >"$work/hidden.ptx"
+expect 0 "$cutrace" record -q --check=contents -o "$work/hidden.trace" --device interp -- "$build/tests/reduce/secrets" "$work/hidden.ptx" hidden
+expect 0 "$cutrace" replay -q --isolated "$work/hidden.trace"
+calls=$(sqlite3 "$work/hidden.trace" "SELECT call FROM launch")
+expect 125 "$cutrace" trim "$work/hidden.trace" --launches "$calls" -o "$work/hidden.trim"
+says err "does not show what .* does on interp: .scale [a-z]+ [a-z]+. instead of .scale written equal."
+[ ! -e "$work/hidden.trim" ] || fail 'a trace that shows something else is there'
+expect 0 "$cutrace" trim "$work/hidden.trace" --no-verify --launches "$calls" -o "$work/hidden.trim"
+expect 125 "$cutrace" report "$work/hidden.trace" --all --yes -o "$work/hidden.bundle"
+[ ! -e "$work/hidden.bundle" ] || fail 'a bundle that shows something else is there'
 finish

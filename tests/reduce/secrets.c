@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * secrets PTX: a program with things to hide (report.sh plants more of them around it). It scales 64 numbers; in its buffers
+ * secrets PTX [hidden]: a program with things to hide (report.sh plants more of them around it). It scales 64 numbers; in its buffers
  * lie words that the kernel doesn't look at, and some that it does. The driver is looked for as any program does it.
  */
 #include <dlfcn.h>
@@ -74,6 +74,8 @@ int main(int argc, char **argv)
 	memcpy(text + 1000, "SesamUnused: nothing leads here.", 32);
 	upload(text);
 	b = upload(out);
+	if (argc > 2 && !strcmp(argv[2], "hidden")) /* from who looks for pointers */
+		a = ~a;
 	ask("cuLaunchKernel", function, W(1), W(1), W(1), W(N), W(1), W(1), W(0), W(0), W(params), W(0));
 	ask("cuMemcpyDtoH_v2", W(out), b, W(sizeof(out)), Z);
 	ask("cuCtxSynchronize", Z);
