@@ -58,6 +58,9 @@ static const char help[] =
 	"that\n"
 	"                       gives what its operands don't (default 8)\n"
 	"  --no-narrow          don't: the line that stored the element is all\n"
+	"  --repeat N           make each launch N times more, and print how long kernels take. What is compared is\n"
+	"                       the first time; each further one begins with the same memory\n"
+	"  --warm-up M          before these, M times that are not counted (default 1)\n"
 	"  --verify-addresses   where allocations could not have their recorded addresses, replay again at\n"
 	"                       others: results that change with them show a pointer that was missed\n"
 	"  --inject KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]]\n"
@@ -89,6 +92,8 @@ enum {
 	OPT_LAUNCHES,
 	OPT_NO_COMPARE,
 	OPT_SHARD,
+	OPT_REPEAT,
+	OPT_WARM_UP,
 	OPT_RESUME,
 	OPT_PLAN,
 	OPT_PROGRESS
@@ -110,6 +115,8 @@ static const struct option long_options[] = {
 	{"no-narrow", no_argument, NULL, OPT_NO_NARROW},
 	{"jobs", required_argument, NULL, 'j'},
 	{"shard", required_argument, NULL, OPT_SHARD},
+	{"repeat", required_argument, NULL, OPT_REPEAT},
+	{"warm-up", required_argument, NULL, OPT_WARM_UP},
 	{"resume", required_argument, NULL, OPT_RESUME},
 	{"plan", no_argument, NULL, OPT_PLAN},
 	{"progress", no_argument, NULL, OPT_PROGRESS},
@@ -173,6 +180,8 @@ static const char *expected(int option)
 	case OPT_NARROW: return "a number of launches, up to 1000";
 	case OPT_ENVELOPE: return "a number of runs, 0 or from 3 to 64";
 	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
+	case OPT_REPEAT:
+	case OPT_WARM_UP: return "a number of times, up to 100000";
 	case OPT_STOP: return "a call's number, from 1 (see cutrace dump)";
 	default: return "KERNEL:PTXLINE:BIT[:BLOCK[:THREAD]], like saxpy:31:20";
 	}
@@ -226,6 +235,16 @@ static bool take_narrow(struct replay_options *o, const char *arg)
 	return true;
 }
 
+static bool take_times(const char *arg, unsigned least, unsigned *out)
+{
+	uint64_t n;
+
+	if (!parse_u64(arg, &n) || n < least || n > 100000)
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
 static bool take_shard(struct replay_options *o, const char *arg)
 {
 	char *end;
@@ -263,6 +282,8 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_NO_NARROW: o->narrow = 0; return NULL;
 	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
+	case OPT_REPEAT: return take_times(arg, 1, &o->repeat) ? NULL : "--repeat";
+	case OPT_WARM_UP: return take_times(arg, 0, &o->warm_up) ? NULL : "--warm-up";
 	case OPT_RESUME:
 		o->isolated = true;
 		o->resume_path = arg;
@@ -505,7 +526,7 @@ static bool name_result(struct replay_options *o)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8};
+	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8, .warm_up = 1};
 	const char *bad;
 	int c, rc;
 
@@ -533,6 +554,8 @@ int cmd_replay(int argc, char **argv)
 		return usage("--device names one of our devices, --driver another driver: not both%s", "");
 	if (o.last_launch && o.shards)
 		return usage("--launches names the part itself: no --shard with it%s", "");
+	if (o.repeat && (o.shards || o.jobs > 1))
+		return usage("--repeat measures one process at a time: no --shard or -j with it%s", "");
 	if (o.isolated && o.verify_addresses)
 		return usage("--verify-addresses compares whole replays, not isolated launches%s", "");
 	if (!o.device && !o.driver)

@@ -11,6 +11,7 @@
 
 #include "replay/engine.h"
 #include "replay/extension_client.h"
+#include "replay/repeat.h"
 
 /* ---- blocking calls wait here for their turn ---------------------------- */
 
@@ -355,6 +356,7 @@ static void perform(struct engine *e, struct call *c)
 	transfers_finish(e, c);
 	if (c->f && c->f->flags & API_FUNC_LAUNCH)
 		check_launch_hashes(e, c);
+	repeat_after(e, c);
 }
 
 static void load_memory(struct engine *e, const struct call *c)

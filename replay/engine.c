@@ -4,6 +4,7 @@
 
 #include "replay/engine.h"
 #include "replay/extension_client.h"
+#include "replay/repeat.h"
 
 static int open_memory(struct engine *e)
 {
@@ -68,6 +69,7 @@ void engine_free(struct engine *e)
 	free(e->reasons);
 	free(e->scratch);
 	free(e->written);
+	repeat_free(e);
 	free(e->unsettled);
 	module_free_images(e);
 	reserve_drop(e);

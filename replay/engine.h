@@ -12,6 +12,7 @@
  * - allocs.c: calls that make or free memory; vmm.c: recorded addresses on drivers that only take hints
  * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
  * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
+ * - repeat.c: how long launches take
  * - written.c: what launches wrote; shard.c: which launches are this replay's
  * - excerpt_take.c, excerpt.c: a few launches as a trace of their own
  * - written.c: what launches wrote; shard.c: which launches are this replay's; ledger.c: what its processes know of each
@@ -369,6 +370,15 @@ struct store_row {
 	bool has_place;
 };
 void result_store(struct result_db *db, const struct store_row *s);
+/* Times of a launch that was repeated, in nanoseconds. */
+struct timing_row {
+	const struct trace_launch *launch;
+	const char *kernel_name;
+	unsigned n;
+	uint64_t least, median, sum, most;
+	bool restored, by_events;
+};
+void result_timing(struct result_db *db, const struct timing_row *t);
 void result_flush(struct result_db *db);
 struct sqlite3 *result_sqlite(struct result_db *db);
 
@@ -389,9 +399,12 @@ struct blame_request {
 	uint64_t launch, address; /* as the trace names them, for the analysis */
 };
 
+struct repetition; /* repeat.h */
+
 struct engine {
 	const struct replay_options *opt;
 	struct trace *trace;
+	struct repetition *repetition; /* NULL: none yet */
 	struct arena arena; /* lives as long as the engine */
 	uint32_t process;
 	unsigned pass; /* 1; 2 at the second base */

@@ -9,6 +9,7 @@
 #include "replay/engine.h"
 #include "replay/extension_client.h"
 #include "replay/narrow.h"
+#include "replay/repeat.h"
 #include "replay/visit.h"
 
 /* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE of cuLaunchKernel's `extra`. */
@@ -230,6 +231,7 @@ static void make_launch(struct engine *e, struct call *c, const struct trace_lau
 		blame_arm(e);
 		narrow_before(e, c);
 	}
+	repeat_before(e, c, &l, k);
 	visit_arrived(e, c);
 	call_issue(e, c);
 	narrow_after(e, c);

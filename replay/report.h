@@ -27,6 +27,9 @@ struct report {
 
 void report_read(struct report *r, sqlite3 *db);
 const char *report_status_name(int status);
+/* report_times.c: one row a kernel and grid; nothing without --repeat. */
+extern const char *const report_times_sql;
+void report_times(sqlite3 *db, FILE *out);
 /* As a string of JSON. */
 void report_json_string(FILE *out, const char *text);
 /* The first column of the first row, or 0. */

@@ -125,6 +125,8 @@ void report_json(sqlite3 *db, FILE *out)
 		  "SELECT call, func, grade, launch, kernel_name, line, text, source, block, thread, want, "
 		  "got, note FROM "
 		  "verdict WHERE kind = 'fault' AND pass = 1 ORDER BY call, id");
+	if (report_number(db, "SELECT count(*) FROM timing"))
+		json_rows(db, out, "times", report_times_sql);
 	json_rows(db, out, "diagnostics",
 		  "SELECT pass, process, call, severity, message FROM diagnostic ORDER BY id");
 	fputs("\n}\n", out);

@@ -492,6 +492,7 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	print_divergence(db, out);
 	print_unverified(db, out);
 	print_diagnostics(db, out, verbose);
+	report_times(db, out);
 }
 
 void report_reasons(sqlite3 *db, FILE *out)

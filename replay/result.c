@@ -59,6 +59,11 @@ static const char schema[] =
 	"TEXT,"
 	" launch INTEGER, kernel_name TEXT, line INTEGER, text TEXT, source TEXT, block TEXT, thread TEXT, "
 	"note TEXT);"
+	/* --repeat: nanoseconds of n runs of a launch, median and all. restored: each began with what was there before the launch;
+	 * by_events: by the GPU's clock, else the host's. */
+	"CREATE TABLE IF NOT EXISTS timing (process INTEGER, launch INTEGER, kernel_name TEXT, grid TEXT, block TEXT, "
+	"shared_bytes INTEGER, n INTEGER, min INTEGER, median INTEGER, sum INTEGER, max INTEGER, restored INTEGER, "
+	"by_events INTEGER);"
 	/* Of an isolated replay: calls from first to before `end` are judged. */
 	"CREATE TABLE IF NOT EXISTS done (process INTEGER, first INTEGER, \"end\" INTEGER);";
 
@@ -393,6 +398,31 @@ void result_store(struct result_db *r, const struct store_row *s)
 		bind_text(st, 10, thread);
 	}
 	bind_text(st, 11, s->note);
+	sqlite3_step(st);
+	sqlite3_finalize(st);
+}
+
+void result_timing(struct result_db *r, const struct timing_row *t)
+{
+	sqlite3_stmt *st = prepare(r, "INSERT INTO timing VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+	const uint32_t *g = t->launch->grid, *b = t->launch->block;
+	char grid[48], block[48];
+
+	snprintf(grid, sizeof(grid), "%ux%ux%u", g[0], g[1], g[2]);
+	snprintf(block, sizeof(block), "%ux%ux%u", b[0], b[1], b[2]);
+	sqlite3_bind_int64(st, 1, r->process);
+	bind_id(st, 2, t->launch->call);
+	bind_text(st, 3, t->kernel_name);
+	bind_text(st, 4, grid);
+	bind_text(st, 5, block);
+	sqlite3_bind_int64(st, 6, t->launch->shared_bytes);
+	sqlite3_bind_int64(st, 7, t->n);
+	sqlite3_bind_int64(st, 8, (sqlite3_int64)t->least);
+	sqlite3_bind_int64(st, 9, (sqlite3_int64)t->median);
+	sqlite3_bind_int64(st, 10, (sqlite3_int64)t->sum);
+	sqlite3_bind_int64(st, 11, (sqlite3_int64)t->most);
+	sqlite3_bind_int(st, 12, t->restored);
+	sqlite3_bind_int(st, 13, t->by_events);
 	sqlite3_step(st);
 	sqlite3_finalize(st);
 }
