@@ -103,6 +103,7 @@ int fit_scene(struct judge *j, const struct scene *first, struct fit_notes *note
 	struct diag why = DIAG_INIT;
 	struct scene base = {0};
 	int rc = scene_copy(j->current, first);
+	double begin = judge_now(), patience = j->step_s;
 
 	j->reference = "interp";
 	if (!rc && make_base(j, &base, &why)) {
@@ -110,6 +111,8 @@ int fit_scene(struct judge *j, const struct scene *first, struct fit_notes *note
 		snprintf(notes->why_uncut, sizeof(notes->why_uncut), "%.250s", why.what);
 	}
 	j->keep_lines = true;
+	/* What takes much longer than the whole does not come to an end. */
+	j->step_s = 5 + 20 * (judge_now() - begin);
 	j->accept = same_results;
 	j->accept_ctx = &base;
 	if (!rc)
@@ -123,6 +126,7 @@ int fit_scene(struct judge *j, const struct scene *first, struct fit_notes *note
 	if (!rc && workroom_interrupted())
 		rc = diag_set(d, CUTRACE_EIO, "", "interrupted");
 	j->accept = NULL;
+	j->step_s = patience;
 	scene_free(&base);
 	return rc;
 }

@@ -202,15 +202,15 @@ static void put_values(const struct report_job *r, FILE *out)
 	}
 	if (r->synthetic)
 		fprintf(out,
-			"  values     of %u buffers are others of the same kind, results are the interpreter's; but those of %u "
-			"are the program's own, since with others nothing differs: %s\n",
-			r->notes.synthetic, r->notes.kept, r->notes.kept_list);
+			"  values     of %u of %u buffers are others of the same kind, results are the interpreter's; those of the "
+			"rest are the program's own, since with the values that were tried nothing differed: %s\n",
+			r->notes.synthetic, r->notes.synthetic + r->notes.kept, r->notes.kept_list);
 	else
 		fputs("  values     in the buffers are the program's own: the launch reads them (--synthetic replaces them)\n",
 		      out);
 	if (r->texts)
 		fprintf(out,
-			"  look at    %llu bytes in %u buffers look like text: cutrace dump --payload shows them\n",
+			"  look at    %llu bytes in %u of them look like text: cutrace dump --payload shows them\n",
 			(unsigned long long)r->texts, r->char_buffers);
 	if (r->suspect)
 		fprintf(out, "  look at    a buffer holds what this machine or the recording calls its %s\n",

@@ -189,6 +189,7 @@ static bool try_buffer(struct judge *j, unsigned i)
 
 int fit_synthetic(struct judge *j, struct fit_notes *notes, struct diag *d)
 {
+	double begin = judge_now(), patience = j->step_s;
 	size_t at = 0;
 
 	if (!judge_scene(j, j->current, d))
@@ -197,6 +198,7 @@ int fit_synthetic(struct judge *j, struct fit_notes *notes, struct diag *d)
 					 d, CUTRACE_EINVAL, j->kernel,
 					 "with the interpreter's results instead of the recorded ones nothing differs, so other "
 					 "values can't be judged (--synthetic)");
+	j->step_s = 5 + 20 * (judge_now() - begin);
 	for (unsigned i = 0; i < j->current->nbuffers && !judge_stopped(j); i++) {
 		const struct scene_buffer *b = &j->current->buffers[i];
 
@@ -212,5 +214,6 @@ int fit_synthetic(struct judge *j, struct fit_notes *notes, struct diag *d)
 				       (unsigned long long)b->bytes);
 		at = at < sizeof(notes->kept_list) ? at : sizeof(notes->kept_list) - 1;
 	}
+	j->step_s = patience;
 	return workroom_interrupted() ? diag_set(d, CUTRACE_EIO, "", "interrupted") : 0;
 }

@@ -68,7 +68,7 @@ expect 0 "$cutrace" report "$trace" --driver "$driver" --dry-run -o "$work/bundl
 expect 0 "$cutrace" report "$trace" --driver "$driver" --yes -o "$work/bundle"
 says out 'scale differs in call [0-9]+ of .*: PTX line [0-9]+: fma\.rn\.f32'
 says out 'buffers +2 of 4, 512 bytes of 16384'
-says out 'look at +[0-9]+ bytes in 1 buffers look like text'
+says out 'look at +[0-9]+ bytes in 1 of them look like text'
 [ "$(cd "$work/bundle" && echo *)" = 'result.db summary.txt trace verdict.txt' ] || fail "it holds: $(ls "$work/bundle")"
 ! grep -raq "$work" "$work/bundle" || fail 'a path is in the bundle'
 name=$(uname -n)
