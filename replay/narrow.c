@@ -204,13 +204,13 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 	*longer = is_longer(&here, code);
 	if (narrow_judge(l->s, l->m, &here, p, &f, &d))
 		snprintf(l->note, sizeof(l->note), "its instructions could not be judged: %s", d.what);
-	if (f.how == NARROW_NOTHING)
+	if (f.how == NARROW_NOTHING) {
 		narrow_stored(&here, p, &f);
-	if (f.how == NARROW_NOTHING)
 		narrow_atomics(&here, p, &f);
-	if (f.how == NARROW_NOTHING && make_log(l, code, part, false, &interp)) {
-		narrow_memory(&here, &interp, p, &f);
-		narrow_log_close(&interp);
+		if (make_log(l, code, part, false, &interp)) {
+			narrow_memory(&here, &interp, p, &f);
+			narrow_log_close(&interp);
+		}
 	}
 	narrow_log_close(&here);
 	keep_best(l, &f, part);
@@ -429,6 +429,16 @@ static bool add_stop(struct narrow_launch *l, const struct ptx_instrumented *cod
 	return false;
 }
 
+/* A log in the host's memory is there behind a fault, too; else, or where it tells nothing, threads end before it. */
+static bool begin_to_stop(struct narrow_launch *l)
+{
+	if (!l->faults || l->nstops || !l->stops[0])
+		return false;
+	l->nstops = 1;
+	l->note[0] = '\0';
+	return true;
+}
+
 /* Where the log told nothing, or could not be read. */
 static void look_at_places(struct narrow_launch *l, const struct ptx_instrumented *code)
 {
@@ -457,7 +467,7 @@ static void narrow_code(struct narrow_launch *l)
 			return;
 		}
 		search(l, &code);
-		again = l->best.how == NARROW_NOTHING && add_stop(l, &code);
+		again = l->best.how == NARROW_NOTHING && (begin_to_stop(l) || add_stop(l, &code));
 		if (!again) {
 			look_at_places(l, &code);
 			write_result(l);
@@ -574,7 +584,6 @@ static void narrow_chosen(struct session *s, struct trace *t, const struct chose
 				  .bytes = c->bytes,
 				  .faults = c->line != 0,
 				  .stops = {c->line},
-				  .nstops = c->line != 0,
 				  .hit = c->hit,
 				  .has_hit = c->has_hit,
 				  .said = said};

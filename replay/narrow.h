@@ -7,7 +7,7 @@
  * - narrow.c: which launches, which blocks; the rows of the result
  * - narrow_launch.c: in the process that replays: the log is filled and kept
  * - narrow_log.c: reads logs
- * - narrow_judge.c: instructions on their operands, on the interpreter
+ * - narrow_judge.c, narrow_execute.c: instructions on their operands, on the interpreter
  * - narrow_stores.c, narrow_atomics.c, narrow_memory.c: values that came from memory; the first place at which anything is another
  * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
@@ -44,6 +44,7 @@ struct narrow_task {
 	uint64_t address; /* recorded */
 	unsigned watch_bytes;
 	struct narrow_said *said;
+	uint8_t *host; /* the log's memory there; NULL: the device's own */
 };
 
 void narrow_use_text(struct engine *e);

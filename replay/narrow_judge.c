@@ -5,47 +5,13 @@
  * matrices are made with several seeds; what is there may lie as far outside of what these give as they spread. A sum of a
  * product, both without rounding modifier, may be that of a fused multiply-add.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "ptx/analysis.h"
-#include "replay/narrow.h"
-
-#define SEEDS 8
-#define RUNS  (SEEDS + 1)
-#define LANES 32
-
-struct place_of_row {
-	uint64_t thread, at; /* thread UINT64_MAX: nobody's */
-};
-
-/* The records of one judge. */
-struct batch {
-	struct ptx_judge judge;
-	unsigned in_words, out_words;
-	uint32_t *rows;
-	struct place_of_row *of;
-	size_t n, capacity;
-	bool approximate;
-	uint32_t *out[RUNS]; /* in shared memory */
-	uint8_t *done;       /* by run */
-};
-
-struct judging {
-	struct session *s;
-	const struct ptx_module *m;
-	const struct narrow_log *log;
-	struct batch *batches;
-	uint32_t n;
-	uint32_t *by_site; /* batch + 1 */
-	void *shared;
-	size_t shared_bytes;
-};
+#include "replay/narrow_judge.h"
 
 /* ---- records ------------------------------------------------------------------------------- */
 
@@ -122,11 +88,21 @@ static uint32_t site_number(const struct judging *j, const struct ptx_site *s)
 	return (uint32_t)(s - j->log->code->sites);
 }
 
+/* For rows more, and their results. */
+static bool has_room(struct judging *j, const struct batch *b, unsigned rows)
+{
+	j->bytes += 4ull * rows * (b->in_words + b->out_words * (b->approximate ? RUNS : 1u));
+	return j->bytes <= MAX_BYTES;
+}
+
 static bool add_record(struct judging *j, const struct narrow_record *r)
 {
 	struct batch *b = batch_of(j, site_number(j, r->site));
-	uint32_t *row = b ? batch_add(b, r->thread, r->at) : NULL;
+	uint32_t *row;
 
+	if (b && !has_room(j, b, 1))
+		return true;
+	row = b ? batch_add(b, r->thread, r->at) : NULL;
 	if (row)
 		memcpy(row, r->words, 4u * r->site->words);
 	return row != NULL;
@@ -194,17 +170,17 @@ static uint32_t partners(const struct turns *lanes, unsigned k)
 static bool add_together(struct judging *j, struct turns *lanes, uint32_t who, uint32_t site)
 {
 	struct batch *b = batch_of(j, site);
+	bool room = b && has_room(j, b, LANES);
 
 	for (unsigned l = 0; b && l < LANES; l++) {
-		const struct narrow_record *r = &lanes[l].at[lanes[l].next];
 		bool takes_part = who >> l & 1;
-		uint32_t *row = batch_add(b, takes_part ? r->thread : UINT64_MAX, takes_part ? r->at : 0);
+		const struct narrow_record *r = takes_part ? &lanes[l].at[lanes[l].next++] : NULL;
+		uint32_t *row = room ? batch_add(b, r ? r->thread : UINT64_MAX, r ? r->at : 0) : NULL;
 
-		if (!row)
+		if (room && !row)
 			return false;
-		if (takes_part)
+		if (row && r)
 			memcpy(row, r->words, 4u * r->site->words);
-		lanes[l].next += takes_part;
 	}
 	return b != NULL;
 }
@@ -266,133 +242,6 @@ static bool add_single(struct judging *j)
 			    narrow_guard_holds(&r) && !add_record(j, &r))
 				return false;
 	return true;
-}
-
-/* ---- on the interpreter ----------------------------------------------------------------------- */
-
-static size_t rows_of(const struct batch *b)
-{
-	return (b->n + LANES - 1) / LANES * LANES;
-}
-
-/* Shared with the processes that judge: results, and whether there are any. */
-static bool share(struct judging *j)
-{
-	uint8_t *p;
-	size_t bytes = 0;
-
-	for (uint32_t k = 0; k < j->n; k++)
-		bytes += (j->batches[k].approximate ? RUNS : 1) * rows_of(&j->batches[k]) * 4 *
-				 j->batches[k].out_words +
-			 64;
-	p = mmap(NULL, bytes + 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return false;
-	j->shared = p;
-	j->shared_bytes = bytes + 64;
-	for (uint32_t k = 0; k < j->n; k++) {
-		struct batch *b = &j->batches[k];
-
-		b->done = p;
-		p += 64;
-		for (unsigned run = 0; run < (b->approximate ? RUNS : 1); run++) {
-			b->out[run] = (uint32_t *)(void *)p;
-			p += rows_of(b) * 4 * b->out_words;
-		}
-	}
-	return true;
-}
-
-typedef int (*launch_fn)(uint64_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-			 unsigned bz, unsigned shared, uint64_t stream, void **params, void **extra);
-
-static bool launch(struct driver *drv, uint64_t f, size_t blocks, uint64_t *in, uint64_t *out)
-{
-	void *params[] = {in, out}, *sym = driver_symbol(drv, "cuLaunchKernel");
-	launch_fn fn;
-
-	if (!sym)
-		return false;
-	memcpy(&fn, &sym, sizeof(fn));
-	return !fn(f, (unsigned)blocks, 1, 1, LANES, 1, 1, 0, 0, params, NULL) &&
-	       !driver_plain(drv, "cuCtxSynchronize", 0);
-}
-
-static bool judge_batch(struct driver *drv, uint64_t module, const struct batch *b, unsigned run)
-{
-	uint64_t f = 0, in = 0, out = 0, rows = rows_of(b);
-	uint64_t in_bytes = rows * 4 * b->in_words, out_bytes = rows * 4 * b->out_words;
-	bool ok = !driver_plain(drv, "cuModuleGetFunction", 3, word(&f), module, word(b->judge.name)) &&
-		  !driver_plain(drv, "cuMemAlloc_v2", 2, word(&in), in_bytes) &&
-		  !driver_plain(drv, "cuMemAlloc_v2", 2, word(&out), out_bytes) &&
-		  !driver_plain(drv, "cuMemsetD8_v2", 3, in, (uint64_t)0, in_bytes) &&
-		  !driver_plain(drv, "cuMemsetD8_v2", 3, out, (uint64_t)0, out_bytes) &&
-		  !driver_plain(drv, "cuMemcpyHtoD_v2", 3, in, word(b->rows), b->n * 4 * b->in_words) &&
-		  launch(drv, f, rows / LANES, &in, &out) &&
-		  !driver_plain(drv, "cuMemcpyDtoH_v2", 3, word(b->out[run]), out, out_bytes);
-
-	driver_plain(drv, "cuMemFree_v2", 1, in);
-	driver_plain(drv, "cuMemFree_v2", 1, out);
-	return ok;
-}
-
-static void judge_on(const struct judging *j, const char *text, unsigned run)
-{
-	struct driver *drv = calloc(1, sizeof(*drv));
-	struct diag d = DIAG_INIT;
-	uint64_t context = 0, module = 0;
-	char device[96];
-
-	snprintf(device, sizeof(device), run ? "interp:approx=seed:%u,tensor=seed:%u" : "interp", run, run);
-	setenv("CUTRACE_DEVICE", device, 1);
-	unsetenv("CUTRACE_INJECT");
-	unsetenv("LD_AUDIT");
-	if (!drv || driver_open(drv, j->s->own_driver_path, &d) ||
-	    driver_plain(drv, "cuInit", 1, (uint64_t)0) ||
-	    driver_plain(drv, "cuCtxCreate_v2", 3, word(&context), (uint64_t)0, (uint64_t)0) ||
-	    driver_plain(drv, "cuModuleLoadData", 2, word(&module), word(text)))
-		return;
-	for (uint32_t k = 0; k < j->n; k++)
-		if (j->batches[k].n && (!run || j->batches[k].approximate))
-			j->batches[k].done[run] = judge_batch(drv, module, &j->batches[k], run);
-}
-
-static void judge_in_child(const struct judging *j, const char *text, unsigned run)
-{
-	pid_t pid;
-	int status;
-
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		judge_on(j, text, run);
-		_exit(0);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-}
-
-static int execute(struct judging *j, struct diag *d)
-{
-	struct ptx_judge *judges = calloc(j->n + 1, sizeof(*judges));
-	char *text = NULL;
-	size_t bytes;
-	bool seeds = false;
-	int rc = judges && share(j) ? 0 : diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
-
-	for (uint32_t k = 0; !rc && k < j->n; k++) {
-		judges[k] = j->batches[k].judge;
-		seeds |= j->batches[k].approximate && j->batches[k].n;
-	}
-	if (!rc)
-		rc = ptx_judge_text(j->m, j->log->code, judges, j->n, &text, &bytes, d);
-	for (uint32_t k = 0; !rc && k < j->n; k++)
-		j->batches[k].judge = judges[k];
-	for (unsigned run = 0; !rc && run < (seeds ? RUNS : 1); run++)
-		judge_in_child(j, text, run);
-	free(text);
-	free(judges);
-	return rc;
 }
 
 /* ---- comparing --------------------------------------------------------------------------------- */
@@ -552,8 +401,9 @@ static bool add_all_fused(struct judging *fused, const struct judging *j)
 		bool ok = true;
 
 		if ((i->op != PTX_OP_ADD && i->op != PTX_OP_SUB) || !b->done[0] ||
-		    i->type2 != PTX_TYPE_NONE || !ptx_type_is_float((enum ptx_type)i->type) ||
-		    !batch_has_wrong(j, b) || ptx_contractions_find(s->f, &c))
+		    i->type2 != PTX_TYPE_NONE || i->type == PTX_F32X2 ||
+		    /* has no neg */ !ptx_type_is_float((enum ptx_type)i->type) || !batch_has_wrong(j, b) ||
+		    ptx_contractions_find(s->f, &c))
 			continue;
 		for (uint32_t p = 0; p < c.n && ok; p++)
 			if (c.at[p].add == s->first)
@@ -633,11 +483,11 @@ int narrow_judge(struct session *s, const struct ptx_module *m, const struct nar
 	if (!j.by_site || !add_single(&j) || !add_collective(&j, p->threads))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (!rc)
-		rc = execute(&j, d);
+		rc = judging_execute(&j, d);
 	if (!rc && !add_all_fused(&fused, &j))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (!rc && fused.n)
-		rc = execute(&fused, d);
+		rc = judging_execute(&fused, d);
 	for (uint32_t k = 0; !rc && k < j.n; k++)
 		offer_wrong(&j, &fused, &j.batches[k], p, best);
 	judging_free(&j);

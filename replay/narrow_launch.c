@@ -43,6 +43,28 @@ static uint64_t buffer_bytes(const struct narrow_task *t)
 	return t->log.nblocks * t->threads * (8 + t->log.capacity);
 }
 
+enum { HOST_PORTABLE = 1, HOST_DEVICEMAP = 2 }; /* of cuMemHostAlloc */
+
+/* Memory of the host, which outlives a context that ends by a fault; else the device's. */
+static int64_t give_memory(struct engine *e)
+{
+	struct narrow_task *t = e->narrow;
+	uint64_t bytes = buffer_bytes(t), host = 0;
+	int64_t r = driver_plain(&e->drv, "cuMemHostAlloc", 3, word(&host), bytes,
+				 (uint64_t)(HOST_PORTABLE | HOST_DEVICEMAP));
+
+	if (!r)
+		r = driver_plain(&e->drv, "cuMemHostGetDevicePointer_v2", 3, word(&t->log.buffer), host,
+				 (uint64_t)0);
+	if (!r) {
+		t->host = (uint8_t *)(uintptr_t)host;
+		memset(t->host, 0, bytes);
+		return 0;
+	}
+	r = driver_plain(&e->drv, "cuMemAlloc_v2", 2, word(&t->log.buffer), bytes);
+	return r ? r : driver_plain(&e->drv, "cuMemsetD8_v2", 3, t->log.buffer, (uint64_t)0, bytes);
+}
+
 static void arm_log(struct engine *e, struct call *c)
 {
 	struct narrow_task *t = e->narrow;
@@ -53,9 +75,7 @@ static void arm_log(struct engine *e, struct call *c)
 		say(e, "the log's variable is not in the module", r);
 		return;
 	}
-	r = driver_plain(&e->drv, "cuMemAlloc_v2", 2, word(&t->log.buffer), buffer_bytes(t));
-	if (!r)
-		r = driver_plain(&e->drv, "cuMemsetD8_v2", 3, t->log.buffer, (uint64_t)0, buffer_bytes(t));
+	r = give_memory(e);
 	if (!r)
 		r = driver_plain(&e->drv, "cuMemcpyHtoD_v2", 3, variable, word(&t->log),
 				 (uint64_t)sizeof(t->log));
@@ -77,10 +97,18 @@ void narrow_before(struct engine *e, struct call *c)
 		arm_log(e, c);
 }
 
+static bool read_log(struct engine *e, uint64_t at, void *out, uint64_t bytes)
+{
+	if (!e->narrow->host)
+		return engine_read_device(e, e->narrow->log.buffer + at, out, bytes);
+	memcpy(out, e->narrow->host + at, bytes);
+	return true;
+}
+
 static bool keep_piece(struct engine *e, int fd, uint64_t at, uint64_t bytes)
 {
 	uint8_t *data = bytes ? malloc(bytes) : NULL;
-	bool ok = !bytes || (data && engine_read_device(e, e->narrow->log.buffer + at, data, bytes) &&
+	bool ok = !bytes || (data && read_log(e, at, data, bytes) &&
 			     pwrite(fd, data, bytes, (off_t)(sizeof(e->narrow->log) + at)) == (ssize_t)bytes);
 
 	free(data);
@@ -95,7 +123,7 @@ static bool keep_log(struct engine *e, int fd)
 	int64_t *used = malloc(n * sizeof(*used));
 	bool ok = used && !ftruncate(fd, (off_t)(sizeof(t->log) + buffer_bytes(t))) &&
 		  pwrite(fd, &t->log, sizeof(t->log), 0) == (ssize_t)sizeof(t->log) &&
-		  keep_piece(e, fd, 0, n * 8) && engine_read_device(e, t->log.buffer, used, n * 8);
+		  keep_piece(e, fd, 0, n * 8) && read_log(e, 0, used, n * 8);
 
 	for (uint64_t k = 0; ok && k < n; k++) {
 		/* A thread that didn't come to its end told nothing. */
@@ -127,7 +155,8 @@ void narrow_after(struct engine *e, struct call *c)
 		say(e, "the launch with the log failed", r);
 		if (extension_last_fault(e, &f))
 			t->said->fault_line = f.line;
-		return;
+		if (!t->host)
+			return;
 	}
 	fd = open(t->log_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	t->said->logged = fd >= 0 && keep_log(e, fd);

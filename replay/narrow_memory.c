@@ -440,7 +440,8 @@ static void examine_thread(const struct memory *m, uint64_t thread, struct narro
 			continue;
 		f.result = other_result(&x, &component);
 		set_records(&f, &x.here, &x.interp);
-		narrow_offer(first, &f);
+		if (x.here.site->kind != PTX_SITE_ATOMIC) /* which come in any order */
+			narrow_offer(first, &f);
 		if (reads && narrow_same_operands(&x.here, &x.interp) && narrow_guard_holds(&x.here) &&
 		    examine_load(m, &x, best, &f)) {
 			narrow_offer(best, &f);
