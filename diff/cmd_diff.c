@@ -22,6 +22,7 @@ static const char usage[] =
 	"\n"
 	"  --limit N    differences to show (default 20)\n"
 	"  --all        whole tables, not only what differs\n"
+	"  --durations[=R]  calls of a function that take R times as long (default 2) are a difference, too\n"
 	"  --json       one JSON object\n"
 	"  -q, --quiet  only the exit status\n"
 	"  -h, --help   this text\n"
@@ -31,6 +32,7 @@ static const char usage[] =
 struct diff_options {
 	const char *a, *b;
 	unsigned limit;
+	double ratio; /* 0: durations are no difference */
 	bool json, all, quiet, help;
 };
 
@@ -46,12 +48,26 @@ static int parse_limit(struct diff_options *o, const char *text, struct diag *d)
 	return 0;
 }
 
+static int parse_ratio(struct diff_options *o, const char *text, struct diag *d)
+{
+	char *end = NULL;
+
+	o->ratio = text ? strtod(text, &end) : 2;
+	if (!text || (end != text && !*end && o->ratio > 1 && o->ratio < 1e9))
+		return 0;
+	return diag_set(d, CUTRACE_EINVAL, "--durations", "'%s' is no ratio above 1", text);
+}
+
 static int parse(struct diff_options *o, int argc, char **argv, struct diag *d)
 {
 	static const struct option longs[] = {
-		{"limit", required_argument, NULL, 'l'}, {"all", no_argument, NULL, 'a'},
-		{"json", no_argument, NULL, 'j'},        {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+		{"limit", required_argument, NULL, 'l'},
+		{"all", no_argument, NULL, 'a'},
+		{"json", no_argument, NULL, 'j'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"durations", optional_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option, rc = 0;
 
@@ -63,6 +79,7 @@ static int parse(struct diff_options *o, int argc, char **argv, struct diag *d)
 		case 'a': o->all = true; break;
 		case 'j': o->json = true; break;
 		case 'q': o->quiet = true; break;
+		case 'd': rc = parse_ratio(o, optarg, d); break;
 		case 'h': o->help = true; break;
 		default:
 			return diag_set(d, CUTRACE_EINVAL, "cutrace diff", "unknown option %s",
@@ -92,6 +109,7 @@ static int compare(const struct diff_options *o)
 	bool progress = !o->quiet && isatty(STDERR_FILENO);
 	int rc = comparison_make(&c, o->a, o->b, o->limit, progress ? show_progress : NULL, NULL, &d), status;
 
+	c.ratio = o->ratio;
 	if (progress)
 		fputs("\r\033[K", stderr);
 	if (rc) {

@@ -105,7 +105,7 @@ static bool read_wanted(struct comparison *c, const struct side *s, struct wante
 	unsigned at = 0;
 
 	while (ok && at < n && trace_call_next(it, &call) == 1) {
-		if (side_is_poll(s, &call))
+		if (side_leaves_out(s, &call))
 			continue;
 		const struct row *r = decode_call(dec, &call);
 		leaves_of(&l, names, r, call.thread < s->nthreads ? s->roles[call.thread] : 0);
@@ -223,6 +223,7 @@ int comparison_make(struct comparison *c, const char *a, const char *b, unsigned
 	c->a.hashes = c->b.hashes = count_hashes(&c->a) == count_hashes(&c->b);
 	if (!c->v)
 		return diag_set(d, CUTRACE_ENOMEM, a, "out of memory");
+	c->a.loose = c->b.loose = c->a.replay || c->b.replay;
 	rc = sides_pair(&c->a, &c->b, &c->nroles, d);
 	if (!rc)
 		rc = read_side(&c->a, c->nroles, &p, d);
@@ -245,6 +246,18 @@ void comparison_free(struct comparison *c)
 	free(c->code.v);
 }
 
+int comparison_slower(const struct comparison *c, const struct table_row *r)
+{
+	enum { NOTHING = 1000000 }; /* ns: less is noise */
+	double a = (double)r->ns[0], b = (double)r->ns[1];
+
+	if (c->ratio <= 0 || !r->count[0] || !r->count[1] || (a < NOTHING && b < NOTHING))
+		return 0;
+	a /= (double)r->count[0];
+	b /= (double)r->count[1];
+	return b > c->ratio * a ? 1 : a > c->ratio * b ? -1 : 0;
+}
+
 bool comparison_differs(const struct comparison *c)
 {
 	bool differs = c->count[HUNK_CHANGED] || c->count[HUNK_ONLY_A] || c->count[HUNK_ONLY_B];
@@ -253,5 +266,7 @@ bool comparison_differs(const struct comparison *c)
 		const struct table_row *k = &c->kernels.v[i];
 		differs |= (k->count[0] || k->count[1]) && !k->same_code;
 	}
+	for (unsigned i = 0; i < c->functions.n; i++)
+		differs |= comparison_slower(c, &c->functions.v[i]) != 0;
 	return differs;
 }

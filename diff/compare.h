@@ -41,14 +41,18 @@ struct comparison {
 	struct difference *v;     /* the first of all, in A's order, at most `limit` */
 	uint64_t equal, count[3]; /* by enum hunk_kind */
 	struct table functions, kernels, code;
+	double ratio; /* of durations that are a difference; 0: none is */
 };
 
 /* 0, or CUTRACE_E* with *d. The comparison must be freed in both cases. */
 int comparison_make(struct comparison *c, const char *a, const char *b, unsigned limit,
 		    void (*progress)(void *ctx, const char *path, uint64_t calls), void *ctx, struct diag *d);
 void comparison_free(struct comparison *c);
-/* Whether anything differs. Code that is loaded and not used, and times, are no differences. */
+/* Whether anything differs. Code that is loaded and not used is no difference, nor are
+ * times without a ratio. */
 bool comparison_differs(const struct comparison *c);
+/* 1: a call of the function takes longer in B, by more than the ratio; -1: in A; 0: neither, or nobody asked. */
+int comparison_slower(const struct comparison *c, const struct table_row *r);
 
 /* tables.c */
 bool tables_make(struct comparison *c);

@@ -327,6 +327,20 @@ static void add_named(struct walk *w, const char *prefix, const struct value *v)
 	}
 }
 
+/* A launch passes the same arguments by `kernelParams` or `extra`; what they are follows by their own names. */
+static void add_args(struct walk *w, const struct row *r)
+{
+	for (const struct value *v = r->args; v; v = v->next) {
+		struct value one = *v;
+
+		if (r->launch.call && r->kernel_args_known && v->name &&
+		    (!strcmp(v->name, "kernelParams") || !strcmp(v->name, "extra")))
+			continue;
+		one.next = NULL;
+		add_named(w, "", &one);
+	}
+}
+
 static void add_launch(struct walk *w, const struct row *r)
 {
 	const struct trace_launch *l = &r->launch;
@@ -384,7 +398,7 @@ void leaves_of(struct leaves *l, struct object_names *names, const struct row *r
 	l->n = 0;
 	l->failed = false;
 	if (r->args && r->args->name) /* else raw registers of an unknown function: they hold anything */
-		add_named(&w, "", r->args);
+		add_args(&w, r);
 	before = enter(&w, "result");
 	if (!r->call.done)
 		add(&w, "in flight");

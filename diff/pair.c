@@ -118,11 +118,45 @@ static const struct profile *nearest(const struct profile *a, const struct profi
 	return best;
 }
 
+/* A replay has one thread for all of a process: the threads of the n-th processes that made calls are one role. */
+static unsigned pair_processes(struct side *s)
+{
+	sqlite3_stmt *st = NULL;
+	unsigned roles = 0;
+	int64_t process = -1;
+
+	memset(s->roles, 0, s->nthreads * sizeof(*s->roles));
+	sqlite3_prepare_v2(
+		trace_db(s->trace),
+		"SELECT t.process, t.id FROM thread t WHERE EXISTS (SELECT 1 FROM call c WHERE c.thread = "
+		"t.id) ORDER BY 1, 2",
+		-1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW) {
+		int64_t thread = sqlite3_column_int64(st, 1);
+
+		roles += sqlite3_column_int64(st, 0) != process;
+		process = sqlite3_column_int64(st, 0);
+		if (thread >= 0 && thread < s->nthreads)
+			s->roles[thread] = roles - 1;
+	}
+	sqlite3_finalize(st);
+	return roles;
+}
+
 int sides_pair(struct side *a, struct side *b, unsigned *nroles, struct diag *d)
 {
 	struct profiles pa = {0}, pb = {0};
 	unsigned roles = 0;
-	int rc = profiles_make(a, &pa, d);
+	int rc;
+
+	if (a->loose) {
+		unsigned na = pair_processes(a), nb = pair_processes(b);
+
+		*nroles = na > nb ? na : nb;
+		*nroles += !*nroles;
+		return 0;
+	}
+	rc = profiles_make(a, &pa, d);
 
 	if (!rc)
 		rc = profiles_make(b, &pb, d);

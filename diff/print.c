@@ -132,13 +132,17 @@ static void print_functions(const struct comparison *c, bool all)
 		qsort(v, n, sizeof(*v), by_time);
 		printf("\nTime in calls: ms in A, in B, ratio; calls in A, in B\n");
 	}
-	for (unsigned i = 0; v && i < n && (all || i < SHOWN); i++) {
+	for (unsigned i = 0; v && i < n && (all || i < SHOWN || comparison_slower(c, v[i])); i++) {
 		char ratio[24] = "-";
+		int slower = comparison_slower(c, v[i]);
 
 		if (v[i]->ns[0] > 0 && v[i]->ns[1] > 0)
 			snprintf(ratio, sizeof(ratio), "%.2f", (double)v[i]->ns[1] / (double)v[i]->ns[0]);
-		printf("  %10.3f %10.3f %8s  %8" PRIu64 " %8" PRIu64 "  %s\n", (double)v[i]->ns[0] / 1e6,
-		       (double)v[i]->ns[1] / 1e6, ratio, v[i]->count[0], v[i]->count[1], v[i]->name);
+		printf("  %10.3f %10.3f %8s  %8" PRIu64 " %8" PRIu64 "  %s%s\n", (double)v[i]->ns[0] / 1e6,
+		       (double)v[i]->ns[1] / 1e6, ratio, v[i]->count[0], v[i]->count[1], v[i]->name,
+		       slower > 0 ? "  slower in B"
+		       : slower   ? "  slower in A"
+				  : "");
 	}
 	free(v);
 }
@@ -149,7 +153,9 @@ static void print_summary(const struct comparison *c)
 	       " only in B.\n",
 	       c->equal, c->count[HUNK_CHANGED], c->count[HUNK_ONLY_A], c->count[HUNK_ONLY_B]);
 	if (c->a.polls || c->b.polls)
-		printf("Polls, whose number is chance, were left out: %" PRIu64 " in A, %" PRIu64 " in B.\n",
+		printf("%s were left out: %" PRIu64 " in A, %" PRIu64 " in B.\n",
+		       c->a.loose ? "Queries, waits and switches of context, of which a replay has others,"
+				  : "Polls, whose number is chance,",
 		       c->a.polls, c->b.polls);
 	puts(comparison_differs(c) ? "The traces differ." : "The traces do the same.");
 }

@@ -9,6 +9,15 @@
 
 enum { MAX_THREADS = 1 << 24 }; /* as of numbers: roles are an array */
 
+/* "cutrace replay ..." */
+static bool is_replay(const struct side *s)
+{
+	const char *command = trace_meta_text(s->trace, "command"),
+		   *end = command ? strchr(command, ' ') : NULL;
+
+	return end && end - command >= 7 && !strncmp(end - 7, "cutrace replay ", 15);
+}
+
 int side_open(struct side *s, const char *path, struct diag *d)
 {
 	const struct trace_thread *threads;
@@ -23,6 +32,7 @@ int side_open(struct side *s, const char *path, struct diag *d)
 		rc = trace_check_rows(s->trace, NULL, NULL, d);
 	if (rc)
 		return rc;
+	s->replay = is_replay(s);
 	threads = trace_threads(s->trace, &n);
 	for (unsigned i = 0; i < n; i++) {
 		if (threads[i].id >= MAX_THREADS)
@@ -48,12 +58,29 @@ void side_close(struct side *s)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-bool side_is_poll(const struct side *s, const struct trace_call *c)
+/* A replay has an order of calls of its own, so other waits; it switches contexts as it needs them, and asks its driver. */
+static bool is_of_replay(const char *name)
+{
+	static const char *const names[] = {"cuDriverGetVersion",  "cuGetExportTable",   "cuCtxSetCurrent",
+					    "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuCtxGetCurrent"};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		if (!strcmp(name, names[k]))
+			return true;
+	return !strncmp(name, "export:", 7);
+}
+
+bool side_leaves_out(const struct side *s, const struct trace_call *c)
 {
 	const struct trace_function *f = trace_function(s->trace, c->func);
 	const struct api_func *known = f && f->known ? api_func_find(f->name) : NULL;
 
-	return known && known->replay == API_REPLAY_POLL;
+	if (known && known->replay == API_REPLAY_POLL)
+		return true;
+	if (!s->loose || !f)
+		return false;
+	return is_of_replay(f->name) ||
+	       (known && (known->replay == API_REPLAY_SKIP || known->replay == API_REPLAY_WAIT));
 }
 
 static uint64_t hash_text(uint64_t h, const char *s)
@@ -76,7 +103,7 @@ static bool read_calls(struct side *s, struct decoder *dec, struct object_names 
 
 		if (++s->calls % 65536 == 0 && progress)
 			progress(ctx, s->calls);
-		if (side_is_poll(s, &c) && ++s->polls)
+		if (side_leaves_out(s, &c) && ++s->polls)
 			continue;
 		r = decode_call(dec, &c);
 		leaves_of(&l, names, r, role);

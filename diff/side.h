@@ -19,6 +19,8 @@ struct side {
 	const char *path;
 	struct trace *trace;
 	bool hashes;     /* both traces have hashes of what launches wrote, of equally many */
+	bool replay;      /* its program is a replay: `cutrace enrich`, or a replay that was recorded */
+	bool loose;       /* one of both traces is: what a replay does of its own, or differently, is left out */
 	uint32_t *roles; /* by thread.id */
 	uint32_t nthreads;
 	unsigned nroles;
@@ -34,7 +36,8 @@ int sides_pair(struct side *a, struct side *b, unsigned *nroles, struct diag *d)
 /* Reads all calls. progress may be NULL. */
 int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint64_t calls), void *ctx,
 	      struct diag *d);
-/* Whether the call is left out: a poll, whose number is chance. */
-bool side_is_poll(const struct side *s, const struct trace_call *c);
+/* Whether the call is left out: a poll, whose number is chance; and beside a replay queries, waits, and what it does for
+ * itself. */
+bool side_leaves_out(const struct side *s, const struct trace_call *c);
 
 #endif

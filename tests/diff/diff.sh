@@ -50,6 +50,30 @@ says out "#$last +- +t1 +cuMemFree_v2 +only in A"
 expect 1 "$cutrace" diff -q "$edited" "$work/driver_saxpy1.trace"
 [ ! -s "$work/out" ] || fail 'diff -q prints'
 
+# A trace and its replay do the same, whatever the replayer asks, waits and switches by itself; what is copied still counts.
+for program in driver_threads driver_fork; do
+	expect 0 "$cutrace" enrich "$work/${program}1.trace" -o "$work/$program.rich" --device interp
+	expect 0 "$cutrace" diff "$work/${program}1.trace" "$work/$program.rich"
+	says out '0 changed, 0 only in A, 0 only in B'
+	says out 'of which a replay has others, were left out'
+done
+expect 0 "$cutrace" enrich "$work/driver_saxpy1.trace" -o "$work/saxpy.rich" --device interp
+expect 0 "$cutrace" diff -q "$work/driver_saxpy1.trace" "$work/saxpy.rich"
+sqlite3 "$work/saxpy.rich" "UPDATE launch SET gx = gx + 1; DELETE FROM row_hash"
+expect 1 "$cutrace" diff "$work/driver_saxpy1.trace" "$work/saxpy.rich"
+says out '1 changed, 0 only in A, 0 only in B'
+
+# Durations are a difference where they are asked for.
+cp "$work/driver_saxpy1.trace" "$edited"
+sqlite3 "$edited" "UPDATE call SET t_exit = t_exit + 1000000000 WHERE func = (SELECT id FROM function WHERE name = 'cuMemAlloc_v2'); DELETE FROM row_hash"
+expect 0 "$cutrace" diff "$work/driver_saxpy1.trace" "$edited"
+expect 1 "$cutrace" diff --durations "$work/driver_saxpy1.trace" "$edited"
+says out 'cuMemAlloc_v2  slower in B$'
+expect 1 "$cutrace" diff --durations=3 "$edited" "$work/driver_saxpy1.trace"
+says out 'cuMemAlloc_v2  slower in A$'
+expect 2 "$cutrace" diff --durations=1 "$edited" "$edited"
+says err "'1' is no ratio above 1"
+
 expect 2 "$cutrace" diff "$edited"
 says err 'name two trace files'
 expect 2 "$cutrace" diff --limit x "$edited" "$edited"
