@@ -60,6 +60,9 @@ static void usage(FILE *out)
 	      "                     replayed each on its own; opaque does so for kernels without PTX only;\n"
 	      "                     every:N, launch:A-B, kernel:GLOB choose launches; device and host say where\n"
 	      "                     hashes are computed (default: on the device, but for our own drivers)\n"
+	      "  --keyframe WHEN    every:N: before each N-th launch of a process keep all its device memory, so\n"
+	      "                     that a replay can begin there; request: when this process gets SIGUSR2,\n"
+	      "                     which with --keyframe isn't passed on, at the next launch\n"
 	      "  --payloads WHICH   all, or none: copies are recorded without their bytes (cheaper; such a\n"
 	      "                     trace can be looked at and not replayed)\n"
 	      "  --no-opaque        don't keep what kernels without PTX write; otherwise each of their\n"
@@ -104,6 +107,7 @@ static int keep(struct recording *r, int option, const char *text, struct diag *
 {
 	switch (option) {
 	case 'p': return record_options_payloads(&r->record, text, d);
+	case 'k': return record_options_keyframe(&r->record, text, d);
 	case 'R': return record_options_reference(&r->record, text, d);
 	case 'a': return record_options_as(&r->record, text, d);
 	default: r->check_text = text; return check_options_parse(&r->record.check, text, d);
@@ -114,19 +118,13 @@ static int keep(struct recording *r, int option, const char *text, struct diag *
 static int parse(struct recording *r, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"device", required_argument, NULL, 'd'},
-		{"driver", required_argument, NULL, 'D'},
-		{"check", optional_argument, NULL, 'c'},
-		{"payloads", required_argument, NULL, 'p'},
-		{"no-opaque", no_argument, NULL, 'O'},
-		{"reference", required_argument, NULL, 'R'},
-		{"as", required_argument, NULL, 'a'},
-		{"ring-kb", required_argument, NULL, 'r'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"no-wait", no_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{"output", required_argument, NULL, 'o'},   {"device", required_argument, NULL, 'd'},
+		{"driver", required_argument, NULL, 'D'},   {"check", optional_argument, NULL, 'c'},
+		{"payloads", required_argument, NULL, 'p'}, {"keyframe", required_argument, NULL, 'k'},
+		{"no-opaque", no_argument, NULL, 'O'},      {"reference", required_argument, NULL, 'R'},
+		{"as", required_argument, NULL, 'a'},       {"ring-kb", required_argument, NULL, 'r'},
+		{"quiet", no_argument, NULL, 'q'},          {"no-wait", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},           {0},
 	};
 	struct diag d = DIAG_INIT;
 	int option;
@@ -146,6 +144,7 @@ static int parse(struct recording *r, int argc, char **argv)
 		case 'c':
 		case 'p':
 		case 'R':
+		case 'k':
 		case 'a':
 			if (keep(r, option, optarg, &d))
 				return fail(&d, EXIT_USAGE);
@@ -377,6 +376,10 @@ static int start_app(struct recording *r, char **argv, struct diag *d, int *stat
  * on. */
 static void forward(const struct recording *r, const siginfo_t *info)
 {
+	if (info->si_signo == SIGUSR2 && r->record.keyframes) {
+		tell(r, COLLECTOR_KEYFRAME, 0, 0);
+		return;
+	}
 	if (info->si_code <= 0 || info->si_signo == SIGCONT)
 		kill(r->app, info->si_signo);
 }

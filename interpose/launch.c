@@ -111,9 +111,9 @@ static inline void take_params(struct launch *l, void **params, void **extra)
 	}
 }
 
-/* One more launch: whether it is one of those that are looked at. Where no layout can be had for want of memory, those
+/* One more launch: whether it is one of those that are looked at, and the first of a range. Where no layout can be had for want of memory, those
  * that --check chooses are. */
-static bool is_chosen(const struct launch *l)
+static bool is_chosen(const struct launch *l, bool *begins)
 {
 	struct ring_session *s = rec_session();
 	unsigned checked = l->layout ? l->layout->checked : rec_checking ? RING_CHECKED : 0u;
@@ -122,6 +122,7 @@ static bool is_chosen(const struct launch *l)
 	if (!(checked & RING_CHECKED))
 		return checked & RING_CHECKED_ALWAYS;
 	n = atomic_fetch_add(&s->launches, 1) + 1;
+	*begins = n == s->check_first && n > 1 && checked & RING_CHECKED_CONTENTS;
 	return checked & RING_CHECKED_ALWAYS ||
 	       (n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0);
 }
@@ -134,9 +135,12 @@ static void begin_look(struct launch *l)
 				.bytes = l->bytes,
 				.stream = l->stream,
 				.per_thread = l->per_thread};
+	bool begins = false, due = rec_keyframes && rec_keyframe_is_due();
 	int saved = errno;
 
-	l->look = is_chosen(l) ? rec_look_new() : NULL;
+	l->look = is_chosen(l, &begins) ? rec_look_new() : NULL;
+	if (due || begins)
+		rec_keyframe(l->seq, l->stream, l->per_thread);
 	if (l->look) {
 		if (l->params)
 			pack(rec_look_params(l->look), l->layout, l->params);

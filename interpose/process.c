@@ -36,6 +36,7 @@ bool rec_use_tsc = true;
 bool rec_checking;
 bool rec_looking;
 bool rec_no_data;
+bool rec_keyframes;
 bool rec_check_on_device;
 bool rec_off; /* for good: no socket was named, or the collector is gone */
 
@@ -309,7 +310,9 @@ static void say(const char *text)
 static void take_options(const struct ring_session *s)
 {
 	rec_checking = s->flags & RING_SESSION_CHECK;
-	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE);
+	rec_keyframes = s->flags & RING_SESSION_KEYFRAMES;
+	rec_keyframe_every = s->keyframe_every;
+	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE | RING_SESSION_KEYFRAMES);
 	rec_no_data = s->flags & RING_SESSION_NO_DATA;
 	rec_check_on_device = s->flags & RING_SESSION_ON_DEVICE ||
 			      (!rec_driver_is_ours && !(s->flags & RING_SESSION_ON_HOST));

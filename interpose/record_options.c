@@ -22,6 +22,18 @@ int record_options_reference(struct record_options *o, const char *text, struct 
 	return 0;
 }
 
+int record_options_keyframe(struct record_options *o, const char *text, struct diag *d)
+{
+	bool every = !strncmp(text, "every:", 6) && text[6] >= '1' && text[6] <= '9';
+	char *end = NULL;
+
+	o->keyframes = true;
+	o->keyframe_every = every ? strtoull(text + 6, &end, 10) : 0;
+	if (every ? *end != 0 : strcmp(text, "request") != 0)
+		return diag_set(d, CUTRACE_EINVAL, "--keyframe", "'%s' is neither every:N nor request", text);
+	return 0;
+}
+
 int record_options_as(struct record_options *o, const char *text, struct diag *d)
 {
 	char *end;
@@ -35,13 +47,19 @@ int record_options_as(struct record_options *o, const char *text, struct diag *d
 
 void record_options_text(const struct record_options *o, const char *check_words, char *buf, size_t bytes)
 {
-	char as[24] = "";
+	char as[24] = "", keyframe[48] = "";
 
 	if (o->as_cc)
 		snprintf(as, sizeof(as), " --as sm_%u", o->as_cc);
-	snprintf(buf, bytes, "%s%s%s%s%s%s%s", o->check.on ? " --check" : "", check_words ? "=" : "",
+	if (o->keyframe_every)
+		snprintf(keyframe, sizeof(keyframe), " --keyframe every:%llu",
+			 (unsigned long long)o->keyframe_every);
+	else if (o->keyframes)
+		strcpy(keyframe, " --keyframe request");
+	snprintf(buf, bytes, "%s%s%s%s%s%s%s%s", o->check.on ? " --check" : "", check_words ? "=" : "",
 		 check_words ? check_words : "", o->no_payloads ? " --payloads=none" : "",
-		 o->no_opaque ? " --no-opaque" : "", o->reference_ptx ? " --reference ptx" : "", as);
+		 o->no_opaque ? " --no-opaque" : "", o->reference_ptx ? " --reference ptx" : "", keyframe,
+		 as);
 	if (*buf)
 		memmove(buf, buf + 1, strlen(buf));
 }

@@ -10,9 +10,11 @@
 
 struct record_options {
 	struct check_options check;
-	bool no_payloads;   /* copies are recorded without their bytes */
-	bool no_opaque;     /* what kernels without PTX write isn't kept */
-	bool reference_ptx; /* the driver gets PTX wherever there is any */
+	bool no_payloads;        /* copies are recorded without their bytes */
+	bool no_opaque;          /* what kernels without PTX write isn't kept */
+	bool reference_ptx;      /* the driver gets PTX wherever there is any */
+	bool keyframes;          /* taken when asked for, and */
+	uint64_t keyframe_every; /* before each N-th launch of a process; 0: not */
 	unsigned
 		as_cc; /* the compute capability that programs are told, 10 * major + minor; 0: the device's */
 };
@@ -20,6 +22,7 @@ struct record_options {
 /* CUTRACE_EINVAL with *d filled when a value is none. */
 int record_options_payloads(struct record_options *o, const char *text, struct diag *d);
 int record_options_reference(struct record_options *o, const char *text, struct diag *d);
+int record_options_keyframe(struct record_options *o, const char *text, struct diag *d);
 int record_options_as(struct record_options *o, const char *text, struct diag *d);
 /* As they are given again on a command line. */
 void record_options_text(const struct record_options *o, const char *check_words, char *buf, size_t bytes);

@@ -288,6 +288,15 @@ void rec_look_begin(struct rec_look *l, const struct rec_checked *c);
 /* Waits for the launch and records what it wrote; the look is gone. */
 void rec_look_end(struct rec_look *l, bool launched);
 
+/* ---- keyframe.c ----------------------------------------------------------------------- */
+
+extern uint64_t rec_keyframe_every;
+extern bool rec_keyframes; /* --keyframe */
+/* Once for each launch. */
+bool rec_keyframe_is_due(void);
+/* All memory as it is now; before the launch that is call `seq`. */
+void rec_keyframe(uint64_t seq, CUstream stream, bool per_thread);
+
 /* ---- check_device.c ------------------------------------------------------------------- */
 
 extern bool rec_check_on_device;

@@ -48,6 +48,9 @@ struct ring_session {
 	uint64_t check_every, check_first, check_last;
 	uint64_t as_cc;            /* the compute capability that programs are told; 0: the device's */
 	_Atomic uint64_t launches; /* of the kernels that --check names */
+	/* --keyframe */
+	uint64_t keyframe_every; /* launches of a process; 0: only when asked for */
+	_Atomic uint64_t keyframes_wanted; /* how often somebody asked */
 };
 enum ring_session_flag {
 	RING_SESSION_CHECK = 1 << 0,    /* hash what each launch may have written */
@@ -56,6 +59,7 @@ enum ring_session_flag {
 	RING_SESSION_OPAQUE = 1 << 3,   /* what kernels without PTX wrote is kept */
 	RING_SESSION_PTX = 1 << 4,      /* the driver gets PTX wherever there is any */
 	RING_SESSION_ON_DEVICE = 1 << 5, /* what launches wrote is hashed on the device, whatever it is; */
+	RING_SESSION_KEYFRAMES = 1 << 7, /* launches are looked at for keyframes */
 	RING_SESSION_ON_HOST = 1 << 6,   /* on the host */
 };
 
@@ -151,12 +155,12 @@ struct ring_memory {
 	uint8_t blocks[];
 };
 
-/* RING_WRITTEN: what a launch left at device_address.
+/* RING_WRITTEN: what a launch left at device_address. RING_KEYFRAME: what an allocation there held before a launch.
  * RING_ANNOUNCED: the bytes are to come from a thread of the driver's, under the same id and with
  * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is
  * unavailable.
  */
-enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED, RING_WRITTEN };
+enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED, RING_WRITTEN, RING_KEYFRAME };
 enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2, RING_PAYLOAD_STAGED = 4 };
 struct ring_payload {
 	struct ring_record r; /* flags: enum ring_payload_flag */

@@ -468,6 +468,8 @@ struct engine {
 	size_t nwritten, written_capacity;
 	bool unjudged;                   /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
+	uint64_t keyframe; /* call that memory is known before, at or before the first launch that is wanted; 0: none */
+	bool keyframe_put;
 	struct ledger_board *board;      /* NULL: nobody watches */
 	const struct ledger *ledger;     /* of whom the chunks are; NULL: all are this replay's */
 	unsigned worker;

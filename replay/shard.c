@@ -53,7 +53,7 @@ static int first_call(struct engine *e, unsigned k, int64_t launches, uint64_t *
 	return rc;
 }
 
-int shard_plan(struct engine *e, struct diag *d)
+static int plan_range(struct engine *e, struct diag *d)
 {
 	int64_t launches;
 	int rc;
@@ -87,6 +87,29 @@ int shard_plan(struct engine *e, struct diag *d)
 	if (!rc)
 		rc = first_call(e, e->opt->shard + 1, launches, &e->shard_end, d);
 	return rc;
+}
+
+/* The newest keyframe that the first launch that is wanted can begin with. */
+static int plan_keyframe(struct engine *e, struct diag *d)
+{
+	uint64_t first = e->opt->excerpt ? e->opt->first_launch : e->shard_first;
+	int64_t call = 0;
+	int rc = !first || first > INT64_MAX || e->probe_calls
+			 ? 0
+			 : ask(e,
+			       "SELECT max(p.call) FROM payload p, call, thread WHERE p.kind = 'keyframe' AND call.id = p.call AND "
+			       "thread.id = call.thread AND thread.process = ?1 AND p.call <= ?2",
+			       first, &call, d);
+
+	e->keyframe = call > 0 ? (uint64_t)call : 0;
+	return rc;
+}
+
+int shard_plan(struct engine *e, struct diag *d)
+{
+	int rc = plan_range(e, d);
+
+	return rc ? rc : plan_keyframe(e, d);
 }
 
 bool shard_has(const struct engine *e, uint64_t call)

@@ -17,16 +17,21 @@
 #define KEPT_MAX 4096
 
 /* The payloads that are contents; malloc'ed. What trace_payloads gives is gone with the next question. */
-unsigned written_of(struct engine *e, uint64_t call, struct written **out)
+static unsigned contents_of(struct engine *e, uint64_t call, const char *kind, struct written **out)
 {
 	unsigned n, kept = 0;
 	const struct trace_payload *p = trace_payloads(e->trace, call, &n);
 
 	*out = n ? calloc(n, sizeof(**out)) : NULL;
 	for (unsigned i = 0; *out && i < n; i++)
-		if (!strcmp(p[i].kind, "written") && p[i].buffer)
+		if (!strcmp(p[i].kind, kind) && p[i].buffer)
 			(*out)[kept++] = (struct written){p[i].device_address, p[i].width, p[i].buffer};
 	return kept;
+}
+
+unsigned written_of(struct engine *e, uint64_t call, struct written **out)
+{
+	return contents_of(e, call, "written", out);
 }
 
 /* ---- putting contents where they were ------------------------------------------------ */
@@ -53,10 +58,32 @@ static const char *put(struct engine *e, const struct written *w)
 	return why;
 }
 
+/* Launches before a keyframe are not made: at its call, memory becomes what it was. */
+static void put_keyframe(struct engine *e, struct call *c)
+{
+	const char *why = NULL;
+	struct written *w;
+	unsigned n;
+
+	if (!e->keyframe || e->keyframe_put || c->rec->id < e->keyframe || e->dead)
+		return;
+	e->keyframe_put = true;
+	n = contents_of(e, e->keyframe, "keyframe", &w);
+	if (!contexts_enter(e, c->thread) ||
+	    engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
+		why = "the device can't be waited for";
+	for (unsigned i = 0; !why && i < n; i++)
+		why = put(e, &w[i]);
+	free(w);
+	if (why)
+		engine_taint(e, c->rec->id, "the keyframe could not be put in place: %s", why);
+}
+
 void written_flush(struct engine *e, struct call *c)
 {
 	const char *why = NULL;
 
+	put_keyframe(e, c);
 	if (!e->nwritten || e->dead)
 		return;
 	if (!contexts_enter(e, c->thread) ||
@@ -96,9 +123,14 @@ static bool keep(struct engine *e, const struct written *w)
 bool written_stand_in(struct engine *e, struct call *c)
 {
 	struct written *w;
-	unsigned n = written_of(e, c->rec->id, &w);
-	bool ok = n > 0 && !e->capturing;
+	unsigned n;
+	bool ok;
 
+	put_keyframe(e, c);
+	if (c->rec->id < e->keyframe && !e->capturing)
+		return c->stood_in = true;
+	n = written_of(e, c->rec->id, &w);
+	ok = n > 0 && !e->capturing;
 	for (unsigned i = 0; ok && i < n; i++) {
 		if (keep(e, &w[i]))
 			continue;

@@ -520,6 +520,8 @@ static void control(struct collector *c, struct source *s)
 		exited(c, m.pid, m.status);
 	} else if (n == sizeof(m) && m.command == COLLECTOR_QUIT) {
 		c->quitting = true;
+	} else if (n == sizeof(m) && m.command == COLLECTOR_KEYFRAME) {
+		atomic_fetch_add(&c->session->keyframes_wanted, 1);
 	} else if (n == 0 || n == sizeof(m)) {
 		c->finishing = true;
 		if (n == 0)

@@ -29,6 +29,7 @@ enum collector_command {
 	COLLECTOR_EXITED = 1, /* a process the parent has waited for: pid, status */
 	COLLECTOR_FINISH,     /* end when the last traced process is gone */
 	COLLECTOR_QUIT,       /* end now */
+	COLLECTOR_KEYFRAME,   /* each process is to take a keyframe at its next launch */
 };
 struct collector_control {
 	uint32_t command;

@@ -43,8 +43,11 @@ static struct payload **find(struct process *p, uint64_t id)
 	return at;
 }
 
-static const char *const kinds[] = {
-	[RING_H2D] = "h2d", [RING_D2H] = "d2h", [RING_IMAGE] = "image", [RING_WRITTEN] = "written"};
+static const char *const kinds[] = {[RING_H2D] = "h2d",
+				    [RING_D2H] = "d2h",
+				    [RING_IMAGE] = "image",
+				    [RING_WRITTEN] = "written",
+				    [RING_KEYFRAME] = "keyframe"};
 
 /* ---- announcements --------------------------------------------------------------- */
 
@@ -251,7 +254,8 @@ void payload_piece(struct collector *c, struct ring *r, const struct ring_payloa
 		unavailable(c, p);
 		return;
 	}
-	if ((p->kind > RING_IMAGE && p->kind != RING_WRITTEN) || whole(c, process, p))
+	if ((p->kind > RING_IMAGE && p->kind != RING_WRITTEN && p->kind != RING_KEYFRAME) ||
+	    whole(c, process, p))
 		return;
 	y = *find(process, p->id);
 	if (!y)
