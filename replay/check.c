@@ -11,6 +11,7 @@
 
 #include "replay/engine.h"
 #include "replay/extension_client.h"
+#include "replay/tolerances.h"
 
 #define PIECE (4u << 20)
 
@@ -62,6 +63,24 @@ const char *check_why_unverified(struct engine *e, uint64_t doubt)
 	return doubt ? doubt_note(e, doubt) : e->taint;
 }
 
+const struct compare_limits *check_limits(struct engine *e, const char *kernel, const struct address_range *r,
+					  unsigned *line)
+{
+	const char *name = !r ? NULL : r->param[0] ? r->param : plan_global_name(e, r->base);
+	const struct tolerance *t = tolerances_find(e->opt->tolerances, kernel, name, r ? r->id : 0);
+
+	*line = t ? t->line : 0;
+	return t ? &t->limits : &e->opt->limits;
+}
+
+const char *check_tolerance_note(unsigned line)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "within what line %u of the tolerances accepts", line);
+	return text;
+}
+
 /* ---- copies ------------------------------------------------------------- */
 
 /* Device address of byte `at` of a packed copy. */
@@ -91,8 +110,10 @@ static void translate_back(struct engine *e, struct binding *b)
 }
 
 static int compare_with_buffer(struct engine *e, const struct elem_type *t, struct binding *b,
-			       struct verdict *v, struct diag *d)
+			       struct verdict *v, unsigned *rule, struct diag *d)
 {
+	const struct compare_limits *limits =
+		check_limits(e, v->kernel_name, addresses_find(&e->addresses, b->base), rule);
 	uint8_t *want = malloc(PIECE);
 	size_t at = 0;
 	int rc = want ? 0 : CUTRACE_ENOMEM;
@@ -104,7 +125,7 @@ static int compare_with_buffer(struct engine *e, const struct elem_type *t, stru
 		rc = trace_buffer_read(e->trace, b->buffer, at, want, n, d);
 		if (rc)
 			break;
-		compare_buffers(t, &e->opt->limits, want, b->data + at, n, &piece);
+		compare_buffers(t, limits, want, b->data + at, n, &piece);
 		compare_merge(&v->r, &piece, at / t->bytes);
 		at += n;
 	}
@@ -146,6 +167,7 @@ void check_copy(struct engine *e, uint64_t call, const char *func, struct bindin
 			    .bytes = b->bytes,
 			    .elem_type = t->name};
 	struct diag d = DIAG_INIT;
+	unsigned rule = 0;
 
 	e->counts.copies++;
 	translate_back(e, b);
@@ -158,14 +180,15 @@ void check_copy(struct engine *e, uint64_t call, const char *func, struct bindin
 	} else if (not_made) {
 		v.grade = "unverified";
 		v.note = not_made;
-	} else if (compare_with_buffer(e, t, b, &v, &d)) {
+	} else if (compare_with_buffer(e, t, b, &v, &rule, &d)) {
 		v.grade = "unverified";
 		v.note = d.what;
 	} else {
 		v.grade = check_grade(e, &v.r, b->doubt);
-		v.note = !strcmp(v.grade, "unverified") ? check_why_unverified(e, b->doubt)
-			 : v.r.nan_payload              ? "NaN payloads differ"
-							: NULL;
+		v.note = !strcmp(v.grade, "unverified")         ? check_why_unverified(e, b->doubt)
+			 : v.r.nan_payload                      ? "NaN payloads differ"
+			 : rule && v.r.differing && !v.r.beyond ? check_tolerance_note(rule)
+								: NULL;
 		describe_first(e, t, b, &v);
 	}
 	result_verdict(e->out, &v);

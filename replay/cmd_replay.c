@@ -19,6 +19,7 @@
 #include "replay/engine.h"
 #include "replay/replayability.h"
 #include "replay/session.h"
+#include "replay/tolerances.h"
 
 #ifndef PATH_MAX
 #	define PATH_MAX 4096
@@ -38,6 +39,8 @@ static const char help[] =
 	"                       result, nothing else\n"
 	"  --ulp N              accept differences of up to N units in the last place\n"
 	"  --rtol X, --atol X   accept |got - want| <= atol + rtol * |want|\n"
+	"  --tolerances FILE    the same by kernel and buffer: lines KERNEL BUFFER [rtol=X] [atol=X] [ulp=N], globs over the\n"
+	"                       names of the kernel and of its parameter; # begins a comment\n"
 	"  --stop-at CALL       end after this call (cutrace dump numbers them)\n"
 	"  --isolated           each launch from the memory it had when it was recorded, so that a wrong kernel\n"
 	"                       can't spoil the next (for traces of record --check=contents)\n"
@@ -95,6 +98,7 @@ enum {
 	OPT_REPEAT,
 	OPT_WARM_UP,
 	OPT_RESUME,
+	OPT_TOLERANCES,
 	OPT_PLAN,
 	OPT_PROGRESS
 };
@@ -119,6 +123,7 @@ static const struct option long_options[] = {
 	{"warm-up", required_argument, NULL, OPT_WARM_UP},
 	{"resume", required_argument, NULL, OPT_RESUME},
 	{"plan", no_argument, NULL, OPT_PLAN},
+	{"tolerances", required_argument, NULL, OPT_TOLERANCES},
 	{"progress", no_argument, NULL, OPT_PROGRESS},
 	{"verify-addresses", no_argument, NULL, OPT_VERIFY},
 	{"inject", required_argument, NULL, OPT_INJECT},
@@ -289,6 +294,7 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 		o->resume_path = arg;
 		return NULL;
 	case OPT_PLAN: o->plan = true; return NULL;
+	case OPT_TOLERANCES: o->tolerances_path = arg; return NULL;
 	case OPT_PROGRESS: o->progress = true; return NULL;
 	case OPT_VERIFY: o->verify_addresses = true; return NULL;
 	case OPT_INJECT: o->inject = arg; return inject_is_well_formed(arg) ? NULL : "--inject";
@@ -527,6 +533,8 @@ static bool name_result(struct replay_options *o)
 int cmd_replay(int argc, char **argv)
 {
 	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8, .warm_up = 1};
+	struct tolerances tolerances = {0};
+	struct diag d = DIAG_INIT;
 	const char *bad;
 	int c, rc;
 
@@ -566,7 +574,15 @@ int cmd_replay(int argc, char **argv)
 	o.trace_path = argv[optind];
 	if (o.resume_path && !o.result_path && !name_result(&o))
 		return usage("name the whole result with -o: %s does not end with .partial", o.resume_path);
+	rc = o.tolerances_path ? tolerances_read(&tolerances, o.tolerances_path, &d) : 0;
+	if (rc) {
+		fputs("cutrace replay: --tolerances: ", stderr);
+		diag_print(&d, stderr);
+		return rc == CUTRACE_EINVAL ? REPLAY_USAGE : REPLAY_COULD_NOT;
+	}
+	o.tolerances = o.tolerances_path ? &tolerances : NULL;
 	rc = replay_run(&o);
+	tolerances_free(&tolerances);
 	free(o.resumed_path);
 	return rc;
 }

@@ -86,6 +86,7 @@ struct address_range {
 	char elem_type[12];     /* of the last kernel that wrote it (else read it); "" unknown */
 	uint64_t writer_call;   /* last call that wrote it */
 	uint64_t writer_kernel; /* kernel row when that was a launch */
+	char param[48];         /* its parameter through which it was reached */
 	uint64_t doubt;         /* launch that was left out and that its contents depend on; 0: none */
 };
 
@@ -218,6 +219,8 @@ bool link_replay(struct engine *e, struct call *c);
 const char *module_missing(struct engine *e, uint64_t id);
 
 /* What it wrote when recorded is taken, as it is another's to make. False: the trace doesn't have it, or it is this one's. */
+#define PROBE_LAUNCHES 64 /* of a process, that differ and are judged by an envelope; the first ones */
+#define PROBE_EXACT    16 /* of kernels in which nothing is open: for who looks into them */
 bool launch_stands_in(struct engine *e, struct call *c);
 void launch_replay(struct engine *e, struct call *c);
 
@@ -282,6 +285,10 @@ struct sketch_range {
 bool sketches_differ(struct engine *e, uint64_t launch, const struct sketch_range *r, const struct trace_hash *hash,
 		     const uint8_t *data, char *text, size_t n);
 const char *check_grade(struct engine *e, const struct compare_result *r, uint64_t doubt);
+/* What may differ in a buffer that the kernel wrote, and, where that is a user's rule, its line; 0. */
+const struct compare_limits *check_limits(struct engine *e, const char *kernel, const struct address_range *r,
+					  unsigned *line);
+const char *check_tolerance_note(unsigned line); /* until the next call */
 const char *check_why_unverified(struct engine *e, uint64_t doubt);
 void check_result(struct engine *e, struct call *c); /* live result against recorded */
 /* A wait of the replayer's own: a fault is reported. True when result is an error. */
@@ -431,6 +438,7 @@ struct engine {
 	struct map functions;        /* function row -> index into api_funcs, UINT64_MAX: none */
 	struct map ptx_modules;      /* PTX buffer -> parsed module, 0 = it can't be */
 	struct map writes_variables; /* kernel -> whether it may store to variables of its module */
+	struct map exact_kernels;    /* kernel -> whether the ISA leaves nothing open in it */
 	struct map variable_writers; /* module -> last launch that may have written its variables */
 	struct map images; /* trace buffer -> struct image_copy: drivers may go on reading what they loaded */
 	struct map loaded; /* recorded module or library -> its image's buffer */
@@ -482,6 +490,7 @@ struct engine {
 	const struct visit *visit;     /* who looks at a launch; NULL */
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
+	unsigned nkept, nkept_exact; /* launches whose results were kept */
 	struct narrow_task *narrow; /* a launch that is logged or watched; NULL */
 };
 

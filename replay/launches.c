@@ -114,6 +114,7 @@ static void note_access(struct engine *e, const struct call *c, const struct tra
 		if (q->is_written) {
 			r->writer_call = c->rec->id;
 			r->writer_kernel = l->kernel;
+			snprintf(r->param, sizeof(r->param), "%s", q->name ? q->name : "");
 		}
 		if (q->elem_type && (q->is_written || !r->elem_type[0]))
 			snprintf(r->elem_type, sizeof(r->elem_type), "%s", q->elem_type);

@@ -101,7 +101,7 @@ static void meta_text(sqlite3 *db, const char *key, char *out, size_t size)
 
 /* What all shards of one replay have in common, and which one each is. */
 struct identity {
-	char uuid[64], device[512], ulp[32], rtol[32], atol[32];
+	char uuid[64], device[512], ulp[32], rtol[32], atol[32], tolerances[512];
 	unsigned shard, shards;
 };
 
@@ -122,6 +122,7 @@ static int identify(const char *path, struct identity *id, struct diag *d)
 	meta_text(result_sqlite(db), "ulp", id->ulp, sizeof(id->ulp));
 	meta_text(result_sqlite(db), "rtol", id->rtol, sizeof(id->rtol));
 	meta_text(result_sqlite(db), "atol", id->atol, sizeof(id->atol));
+	meta_text(result_sqlite(db), "tolerances", id->tolerances, sizeof(id->tolerances));
 	meta_text(result_sqlite(db), "shard", shard, sizeof(shard));
 	result_close(db);
 	if (sscanf(shard, "%u/%u", &id->shard, &id->shards) != 2)
@@ -132,7 +133,8 @@ static int identify(const char *path, struct identity *id, struct diag *d)
 static bool same_replay(const struct identity *a, const struct identity *b)
 {
 	return a->shards == b->shards && !strcmp(a->uuid, b->uuid) && !strcmp(a->device, b->device) &&
-	       !strcmp(a->ulp, b->ulp) && !strcmp(a->rtol, b->rtol) && !strcmp(a->atol, b->atol);
+	       !strcmp(a->ulp, b->ulp) && !strcmp(a->rtol, b->rtol) && !strcmp(a->atol, b->atol) &&
+	       !strcmp(a->tolerances, b->tolerances);
 }
 
 static bool same_file(const char *a, const char *b)

@@ -20,7 +20,6 @@
 #include "replay/envelope.h"
 #include "replay/session.h"
 
-#define MAX_LAUNCHES 64 /* of a process; the first ones */
 
 /* ---- files ------------------------------------------------------------------------------ */
 
@@ -332,7 +331,7 @@ static int collect(sqlite3 *db, uint32_t process, struct probe *p)
 			   "'differs' AND note IS NULL ORDER BY call LIMIT ?2",
 			   -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
-	sqlite3_bind_int64(st, 2, MAX_LAUNCHES);
+	sqlite3_bind_int64(st, 2, PROBE_LAUNCHES);
 	while (st && !rc && sqlite3_step(st) == SQLITE_ROW)
 		rc = map_set(&p->calls, (uint64_t)sqlite3_column_int64(st, 0), 1);
 	sqlite3_finalize(st);

@@ -97,6 +97,7 @@ void recorded_ptx_free(struct engine *e)
 	free_parsed(e);
 	map_free(&e->variable_writers);
 	map_free(&e->writes_variables);
+	map_free(&e->exact_kernels);
 }
 
 /* ---- variables of modules ------------------------------------------------ */
@@ -219,7 +220,13 @@ bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel)
 {
 	const struct trace_kernel *k = kernel ? trace_kernel(e->trace, kernel) : NULL;
 	struct ptx_module *m = NULL;
-	struct ptx_func *f = k ? recorded_ptx_func(e, k, &m) : NULL;
+	struct ptx_func *f;
+	uint64_t known;
 
-	return f && !has_approximations(f) && !may_fuse(f) && !depends_on_others(m, f);
+	if (map_get(&e->exact_kernels, kernel, &known))
+		return known != 0;
+	f = k ? recorded_ptx_func(e, k, &m) : NULL;
+	known = f && !has_approximations(f) && !may_fuse(f) && !depends_on_others(m, f);
+	map_set(&e->exact_kernels, kernel, known);
+	return known != 0;
 }

@@ -25,6 +25,8 @@ struct replay_options {
 	const char *result_path; /* NULL: a temporary file that is removed */
 	const char *inject;      /* "KERNEL:PTXLINE:BIT", a test aid of our devices */
 	struct compare_limits limits;
+	const struct tolerances *tolerances; /* of kernels and buffers; NULL: none */
+	const char *tolerances_path;
 	uint64_t stop_at;       /* last call to issue; 0 = all */
 	bool isolated;          /* each launch from what it began with when it was recorded */
 	unsigned shard, shards; /* of an isolated replay: shard 0 to shards - 1; shards 0: not a shard */

@@ -98,6 +98,7 @@ void report_read(struct report *r, sqlite3 *db)
 	r->translated_device = report_number(
 		db, "SELECT count(*) FROM allocation WHERE pass = 1 AND policy = 'translated' AND"
 		    " kind NOT IN ('host', 'registered')");
+	r->tolerated = r->copy.tolerated + r->hash.tolerated;
 	r->nan_payload = report_number(
 		db, "SELECT count(*) FROM verdict WHERE pass = 1 AND note = 'NaN payloads differ'");
 	r->fatal = report_number(db, "SELECT count(*) FROM diagnostic WHERE severity = 'fatal'");

@@ -20,7 +20,7 @@ struct report {
 	struct grade_counts copy, hash, result, fault, address;
 	int64_t launches, refused, left_out, in_flight, translated_device, translated_host, as_recorded, vmm,
 		words, nan_payload;
-	int64_t fatal, incomparable, injected;
+	int64_t fatal, incomparable, injected, tolerated;
 	bool nothing; /* of a part of the trace that was chosen nothing was compared */
 	int status;
 };

@@ -111,7 +111,7 @@ static void print_summary(const struct report *r, FILE *out)
 	print_count(out, c->differs, "differs", "differ");
 	if (h->equal + h->tolerated + h->differs + h->inside + h->chaotic) {
 		fputs("; ", out);
-		print_count(out, h->equal + h->differs + h->inside + h->chaotic, "buffer", "buffers");
+		print_count(out, h->equal + h->tolerated + h->differs + h->inside + h->chaotic, "buffer", "buffers");
 		fputs(" checked after launches, ", out);
 		print_count(out, h->differs, "differs", "differ");
 	}
@@ -119,8 +119,8 @@ static void print_summary(const struct report *r, FILE *out)
 		fprintf(out, "; %" PRId64 " inside the envelope of legal results", h->inside);
 	if (h->chaotic)
 		fprintf(out, "; %" PRId64 " too chaotic to tell", h->chaotic);
-	if (c->tolerated)
-		fprintf(out, "; %" PRId64 " differ within the limits", c->tolerated);
+	if (r->tolerated)
+		fprintf(out, "; %" PRId64 " differ within the limits", r->tolerated);
 	if (c->unverified + h->unverified)
 		fprintf(out, "; %" PRId64 " unverified", c->unverified + h->unverified);
 	if (r->refused) {
@@ -154,7 +154,7 @@ static void print_limits(sqlite3 *db, FILE *out)
 	bool any = false;
 
 	sqlite3_prepare_v2(
-		db, "SELECT key, value FROM meta WHERE key IN ('ulp', 'rtol', 'atol') ORDER BY key DESC", -1,
+		db, "SELECT key, value FROM meta WHERE key IN ('ulp', 'rtol', 'atol', 'tolerances') ORDER BY key DESC", -1,
 		&st, NULL);
 	while (st && sqlite3_step(st) == SQLITE_ROW) {
 		fprintf(out, "%s %s %s", any ? "," : "limits loosened:", text(st, 0), text(st, 1));

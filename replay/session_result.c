@@ -13,6 +13,7 @@
 
 #include "replay/engine.h"
 #include "replay/session.h"
+#include "replay/tolerances.h"
 
 /* What the recorder and its collector said against the recording: it may lack calls, and the verdict not know of
  * them. */
@@ -67,6 +68,14 @@ static void write_options(const struct replay_options *o, struct result_db *db)
 		snprintf(text, sizeof(text), "%llu-%llu", (unsigned long long)o->first_launch,
 			 (unsigned long long)o->last_launch);
 		result_meta(db, "launches", text);
+	}
+	if (o->tolerances) { /* the hash: another file of the same name makes another verdict */
+		char rules[4300];
+
+		snprintf(rules, sizeof(rules), "%s (%zu rule%s, %08llx)", o->tolerances_path,
+			 o->tolerances->n, o->tolerances->n == 1 ? "" : "s",
+			 (unsigned long long)(o->tolerances->hash & 0xffffffff));
+		result_meta(db, "tolerances", rules);
 	}
 	if (o->inject)
 		result_meta(db, "inject", o->inject);

@@ -164,7 +164,7 @@ void written_injected(struct engine *e, struct call *c, const char *why, uint64_
 
 /* 0, or why it can't be compared. */
 static const char *compare(struct engine *e, const struct written *w, const struct elem_type *t,
-			   struct compare_result *r)
+			   const struct compare_limits *limits, struct compare_result *r)
 {
 	uint8_t *want = malloc(2 * (size_t)PIECE), *got = want ? want + PIECE : NULL;
 	struct diag d = DIAG_INIT;
@@ -182,7 +182,7 @@ static const char *compare(struct engine *e, const struct written *w, const stru
 		if (why)
 			break;
 		addresses_rewrite_back(&e->addresses, got, n);
-		compare_buffers(t, &e->opt->limits, want, got, n, &piece);
+		compare_buffers(t, limits, want, got, n, &piece);
 		compare_merge(r, &piece, at / t->bytes);
 	}
 	free(want);
@@ -205,11 +205,16 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 			    .base = range ? range->base : w->base,
 			    .bytes = w->bytes,
 			    .elem_type = t->name};
+	const struct compare_limits *limits;
+	unsigned rule;
 
-	v.note = compare(e, w, t, &v.r);
+	limits = check_limits(e, v.kernel_name, range, &rule);
+	v.note = compare(e, w, t, limits, &v.r);
 	v.grade = v.note ? "unverified" : check_grade(e, &v.r, doubt_of(e, range));
 	if (!v.note && !strcmp(v.grade, "unverified"))
 		v.note = check_why_unverified(e, doubt_of(e, range));
+	if (rule && v.r.differing && !v.r.beyond && !v.note)
+		v.note = check_tolerance_note(rule);
 	if (v.r.beyond && e->probe_folder && e->opt->envelope && !e->probe_calls && !v.note &&
 	    recorded_ptx_is_exact(e, v.kernel))
 		v.note = "nothing in this kernel is left open by the PTX ISA: any difference counts";
@@ -223,6 +228,16 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	e->counts.written++;
 	result_verdict(e->out, &v);
 	return v.r.differing;
+}
+
+/* More are not looked at (probe.c, narrow.c), and a long trace would fill the disk. */
+static bool are_wanted(struct engine *e)
+{
+	if (e->probe_calls)
+		return true;
+	if (recorded_ptx_is_exact(e, e->last_kernel))
+		return e->nkept_exact++ < PROBE_EXACT;
+	return e->nkept++ < PROBE_LAUNCHES;
 }
 
 /* For the envelope. */
@@ -252,7 +267,7 @@ static void check_all(struct engine *e, struct call *c, const struct written *w,
 
 	for (unsigned i = 0; i < n && !e->opt->no_compare; i++)
 		differs |= check_one(e, c, &w[i]);
-	if (e->probe_folder && (differs || e->probe_calls) && shard_has(e, c->rec->id))
+	if (e->probe_folder && (differs || e->probe_calls) && shard_has(e, c->rec->id) && are_wanted(e))
 		keep_results(e, c->rec->id, w, n);
 	for (unsigned i = 0; differs && e->opt->isolated && i < n; i++)
 		if (put(e, &w[i]))
