@@ -18,9 +18,9 @@
 struct side {
 	const char *path;
 	struct trace *trace;
-	bool hashes;     /* both traces have hashes of what launches wrote, of equally many */
-	bool replay;      /* its program is a replay: `cutrace enrich`, or a replay that was recorded */
-	bool loose;       /* one of both traces is: what a replay does of its own, or differently, is left out */
+	bool hashes; /* both traces have hashes of what launches wrote, of equally many */
+	bool replay; /* its program is a replay: `cutrace enrich`, or a replay that was recorded */
+	bool loose;  /* one of both traces is: what a replay does of its own, or differently, is left out */
 	uint32_t *roles; /* by thread.id */
 	uint32_t nthreads;
 	unsigned nroles;
