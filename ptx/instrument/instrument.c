@@ -120,10 +120,10 @@ static void put_stored(struct writer *w, const struct ptx_site *s, const struct 
 
 static const char *form_of(const char *name, unsigned bits)
 {
-	if (!strcmp(name, PTX_CARRY_NAME)) /* addc without .cc leaves the carry as it is */
-		return "addc.u32 $w, 0, 0;\n@$p st.b32 [$to+^], $w;\n";
+	if (!strcmp(name, PTX_CARRY_NAME)) /* madc without .cc leaves the carry as it is */
+		return "madc.lo.u32 $w, 0, 0, 0;\n@$p st.b32 [$to+^], $w;\n";
 	switch (bits) {
-	case 1: return "mov.b32 $w, 0;\n@~ mov.b32 $w, 1;\n@$p st.b32 [$to+^], $w;\n";
+	case 1: return "selp.b64 $x, 1, 0, ~;\n@$p st.b32 [$to+^], $x;\n";
 	case 8: return "cvt.u32.u8 $w, ~;\n@$p st.b32 [$to+^], $w;\n";
 	case 16: return "@$p st.b16 [$to+^], ~;\n";
 	case 32: return "@$p st.b32 [$to+^], ~;\n";

