@@ -185,6 +185,7 @@ void check_copy(struct engine *e, uint64_t call, const char *func, struct bindin
 		v.note = d.what;
 	} else {
 		v.grade = check_grade(e, &v.r, b->doubt);
+		v.inherited = v.r.beyond && b->wrong != v.launch ? b->wrong : 0;
 		v.note = !strcmp(v.grade, "unverified")         ? check_why_unverified(e, b->doubt)
 			 : v.r.nan_payload                      ? "NaN payloads differ"
 			 : rule && v.r.differing && !v.r.beyond ? check_tolerance_note(rule)
@@ -207,7 +208,7 @@ bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes
 static void check_hash(struct engine *e, struct call *c, const struct sketch_range *h,
 		       const struct trace_hash *hash)
 {
-	const struct address_range *r = addresses_find(&e->addresses, h->base);
+	struct address_range *r = addresses_find(&e->addresses, h->base);
 	struct verdict v = {.call = c->rec->id,
 			    .kind = "hash",
 			    .func = c->name,
@@ -232,6 +233,7 @@ static void check_hash(struct engine *e, struct call *c, const struct sketch_ran
 			sketches_differ(e, c->rec->id, &(struct sketch_range){h->base, h->bytes}, hash, data,
 					how, sizeof(how));
 		v.grade = check_grade(e, &v.r, doubt_of(e, r));
+		v.inherited = doubt_inherited(e, r, c->rec->id, v.r.beyond);
 		v.note = !strcmp(v.grade, "unverified") ? check_why_unverified(e, doubt_of(e, r))
 			 : how[0]                       ? how
 							: NULL;

@@ -77,6 +77,31 @@ void doubt_write(struct engine *e, uint64_t address, uint64_t bytes, uint64_t do
 		r->doubt = 0;
 }
 
+void doubt_carry(struct address_range *r, uint64_t address, uint64_t bytes, uint64_t wrong)
+{
+	if (wrong && !r->wrong)
+		r->wrong = wrong;
+	else if (!wrong && address == r->base && bytes >= r->bytes)
+		r->wrong = 0;
+}
+
+uint64_t doubt_inherited(struct engine *e, struct address_range *r, uint64_t launch, bool differs)
+{
+	uint64_t from = e->inherits;
+
+	if (e->opt->isolated || e->probe_calls || !r)
+		return 0;
+	if (!differs) {
+		r->wrong = 0;
+		return 0;
+	}
+	if (!from && r->wrong != launch)
+		from = r->wrong; /* it may have written a part, and left the rest as wrong as it was */
+	r->wrong = from ? from : launch;
+	e->any_wrong = r->wrong;
+	return from;
+}
+
 void doubt_unknown(struct engine *e, const struct call *c)
 {
 	if (e->any_doubt && !e->tainted)
@@ -129,12 +154,47 @@ static uint64_t read_doubt(struct engine *e, const struct trace_kernel *k, const
 	return fx->reads_unknown ? e->any_doubt : 0;
 }
 
+/* Variables of the module, or memory that its parameters don't name. */
+static uint64_t wrong_elsewhere(struct engine *e, const struct effects *fx)
+{
+	for (size_t i = 0; fx->reads_variables && i < e->addresses.n; i++)
+		if (e->addresses.by_base[i]->owner && e->addresses.by_base[i]->wrong)
+			return e->addresses.by_base[i]->wrong;
+	return fx->reads_unknown ? e->any_wrong : 0;
+}
+
+static void inherit(struct engine *e, const struct trace_kernel *k, const uint8_t *params, size_t bytes)
+{
+	struct effects fx;
+
+	e->inherits = 0;
+	if (!e->any_wrong)
+		return;
+	for (unsigned i = 0; k && i < k->nparams && !e->inherits; i++) {
+		struct address_range *r =
+			k->params[i].is_read ? pointee(e, &k->params[i], params, bytes) : NULL;
+
+		e->inherits = r ? r->wrong : 0;
+	}
+	fx = effects_of(e, k);
+	if (!e->inherits)
+		e->inherits = wrong_elsewhere(e, &fx);
+	for (unsigned i = 0; k && i < k->nparams && e->inherits; i++) {
+		struct address_range *r =
+			k->params[i].is_written ? pointee(e, &k->params[i], params, bytes) : NULL;
+
+		if (r && !r->wrong)
+			r->wrong = e->inherits;
+	}
+}
+
 void doubt_launch(struct engine *e, const struct call *c, const struct trace_launch *l,
 		  const struct trace_kernel *k, const uint8_t *params, size_t bytes)
 {
 	struct effects fx;
 	uint64_t doubt;
 
+	inherit(e, k, params, bytes);
 	if (!e->left_out.used)
 		return;
 	fx = effects_of(e, k);

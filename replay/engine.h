@@ -87,6 +87,7 @@ struct address_range {
 	uint64_t writer_call;   /* last call that wrote it */
 	uint64_t writer_kernel; /* kernel row when that was a launch */
 	char param[48];         /* its parameter through which it was reached */
+	uint64_t wrong;         /* launch since which they are other than recorded, in a stream; 0: not known to be */
 	uint64_t doubt;         /* launch that was left out and that its contents depend on; 0: none */
 };
 
@@ -128,7 +129,7 @@ struct binding {
 	uint8_t *data;
 	size_t bytes;
 	/* of the allocation at device_address when the call was issued */
-	uint64_t allocation, base, writer_call, writer_kernel, doubt;
+	uint64_t allocation, base, writer_call, writer_kernel, doubt, wrong;
 	char elem_type[12];
 };
 
@@ -233,6 +234,10 @@ struct left_out {
 int doubt_load(struct engine *e, const struct left_out *v, size_t n);
 bool doubt_leaves_out(struct engine *e, uint64_t call, uint64_t kernel);
 void doubt_free(struct engine *e);
+/* In a stream, what one launch makes wrong the next ones read. What differs in a range after a launch (0: after a copy)
+ * is of its own making, or inherited: the launch it is inherited from, or 0. */
+uint64_t doubt_inherited(struct engine *e, struct address_range *r, uint64_t launch, bool differs);
+void doubt_carry(struct address_range *r, uint64_t address, uint64_t bytes, uint64_t wrong);
 /* Follows the contents of memory: a launch with its recorded parameters, */
 void doubt_launch(struct engine *e, const struct call *c, const struct trace_launch *l,
 		  const struct trace_kernel *k, const uint8_t *params, size_t bytes);
@@ -348,6 +353,7 @@ struct verdict {
 	uint64_t base, offset,
 		bytes;          /* recorded device range, offset of the first element in the allocation */
 	uint64_t address, live; /* of the first element: recorded, here */
+	uint64_t inherited;     /* launch that made wrong what this one read; 0: not known */
 	struct compare_result r;
 	char want[48], got[48];
 	const struct extension_fault *fault; /* NULL: none, or where it was is not known */
@@ -456,6 +462,7 @@ struct engine {
 		faulted; /* a new fault ends this run: the session begins another without its launch */
 	bool one_by_one; /* the driver was told to wait for each launch */
 	struct map left_out, left_out_kernels; /* launch; kernel -> launch from whose call on */
+	uint64_t any_wrong, inherits; /* the last launch that something is wrong since; of what the one at hand reads */
 	uint64_t any_doubt, variables_doubt;   /* a launch that something, a module's variable depends on */
 	int64_t no_device;                     /* cuInit's error here: nothing can be replayed */
 	int64_t met_early; /* recorded fault that a launch showed before the call that it was recorded at; 0: none */

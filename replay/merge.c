@@ -24,7 +24,7 @@ static const char merge_sql[] =
 	"v.elem_type, v.elements, v.differing, v.beyond, v.max_ulp, v.max_abs, v.max_rel, v.first, "
 	"v.byte_offset, v.address, v.live, v.want, v.got, v.note, v.line, v.text, v.source, v.block, "
 	"v.thread, v.wrong_line, v.wrong_ptx, v.wrong_source, v.wrong_operands, v.wrong_want, v.wrong_got, "
-	"v.wrong_thread, v.wrong_how FROM shard.verdict v;"
+	"v.wrong_thread, v.wrong_how, v.inherited FROM shard.verdict v;"
 	"INSERT INTO diagnostic SELECT NULL, d.pass, d.process, d.call, d.severity, d.message "
 	"FROM shard.diagnostic d WHERE NOT EXISTS (SELECT 1 FROM diagnostic o WHERE o.pass = d.pass AND "
 	"o.process = d.process AND o.call IS d.call AND o.message = d.message);"

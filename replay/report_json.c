@@ -116,7 +116,7 @@ void report_json(sqlite3 *db, FILE *out)
 		  " elements, differing, beyond, max_ulp, max_abs, max_rel, first, byte_offset, address, "
 		  "live, want, got, note, line, text, source, block, thread, wrong_line, wrong_ptx, "
 		  "wrong_source, "
-		  "wrong_operands, wrong_want, wrong_got, wrong_thread, wrong_how"
+		  "wrong_operands, wrong_want, wrong_got, wrong_thread, wrong_how, inherited"
 		  " FROM verdict WHERE grade NOT IN ('equal', 'tolerated') ORDER BY pass, call, id");
 	json_rows(db, out, "stores",
 		  "SELECT verdict, how, launch, kernel_name, line, text, source, block, thread, note FROM "

@@ -18,7 +18,7 @@ static const char first_sql[] =
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM "
 	"allocation WHERE pass = v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
-	" WHERE v.grade IN ('differs', 'fault') ORDER BY v.pass, v.call, v.id LIMIT 1";
+	" WHERE v.grade IN ('differs', 'fault') ORDER BY v.pass, v.inherited IS NOT NULL, v.call, v.id LIMIT 1";
 static const char element_sql[] =
 	"SELECT v.id, v.call, v.func, v.kind, v.grade, v.launch, v.kernel_name, v.allocation, v.base, "
 	"v.bytes, v.elem_type,"
@@ -30,7 +30,7 @@ static const char element_sql[] =
 	" FROM verdict v LEFT JOIN allocation a ON a.rowid = (SELECT max(rowid) FROM allocation WHERE pass = "
 	"v.pass AND"
 	" process = v.process AND base = v.base AND created <= v.call)"
-	" WHERE v.grade = 'differs' AND v.kind IN ('copy', 'written') ORDER BY v.pass, v.call, v.id LIMIT 1";
+	" WHERE v.grade = 'differs' AND v.kind IN ('copy', 'written') ORDER BY v.pass, v.inherited IS NOT NULL, v.call, v.id LIMIT 1";
 enum {
 	V_ID,
 	V_CALL,
@@ -111,7 +111,8 @@ static void print_summary(const struct report *r, FILE *out)
 	print_count(out, c->differs, "differs", "differ");
 	if (h->equal + h->tolerated + h->differs + h->inside + h->chaotic) {
 		fputs("; ", out);
-		print_count(out, h->equal + h->tolerated + h->differs + h->inside + h->chaotic, "buffer", "buffers");
+		print_count(out, h->equal + h->tolerated + h->differs + h->inside + h->chaotic, "buffer",
+			    "buffers");
 		fputs(" checked after launches, ", out);
 		print_count(out, h->differs, "differs", "differ");
 	}
@@ -154,8 +155,9 @@ static void print_limits(sqlite3 *db, FILE *out)
 	bool any = false;
 
 	sqlite3_prepare_v2(
-		db, "SELECT key, value FROM meta WHERE key IN ('ulp', 'rtol', 'atol', 'tolerances') ORDER BY key DESC", -1,
-		&st, NULL);
+		db,
+		"SELECT key, value FROM meta WHERE key IN ('ulp', 'rtol', 'atol', 'tolerances') ORDER BY key DESC",
+		-1, &st, NULL);
 	while (st && sqlite3_step(st) == SQLITE_ROW) {
 		fprintf(out, "%s %s %s", any ? "," : "limits loosened:", text(st, 0), text(st, 1));
 		any = true;
@@ -377,6 +379,24 @@ static void print_divergence(sqlite3 *db, FILE *out)
 	sqlite3_finalize(v);
 }
 
+/* What differs because of another launch, by that launch. */
+static void print_inherited(sqlite3 *db, FILE *out)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(
+		db,
+		"SELECT inherited, count(*), min(call) FROM verdict WHERE pass = 1 AND grade = 'differs' AND "
+		"inherited IS NOT NULL GROUP BY 1 ORDER BY 1 LIMIT 5",
+		-1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW)
+		fprintf(out,
+			"inherited from the launch of call %" PRId64 ": %" PRId64
+			" more that differ%s, the first in call %" PRId64 "\n",
+			integer(st, 0), integer(st, 1), integer(st, 1) == 1 ? "s" : "", integer(st, 2));
+	sqlite3_finalize(st);
+}
+
 static void print_diagnostics(sqlite3 *db, FILE *out, bool all)
 {
 	sqlite3_stmt *st = NULL;
@@ -490,6 +510,7 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 		      out);
 	print_faults(db, out);
 	print_divergence(db, out);
+	print_inherited(db, out);
 	print_unverified(db, out);
 	print_diagnostics(db, out, verbose);
 	report_times(db, out);

@@ -32,7 +32,7 @@ static const char schema[] =
 	 * wrong_*: inside the kernel, the first PTX line that is wrong (narrow.c): its line in the module's PTX, text, place in
 	 * the source, operands, result as it should be and as it was here, who executed it; wrong_how: 'instruction'
 	 * (judged on its own operands), 'values' (the first value that is another than in the interpreter), 'store' (only the line
-	 * that stored the element is known). */
+	 * that stored the element is known). inherited: the launch that made wrong what this one read, or left here. */
 	"CREATE TABLE IF NOT EXISTS verdict (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" kind TEXT, grade TEXT, func TEXT, launch INTEGER, kernel INTEGER, kernel_name TEXT, allocation "
@@ -42,7 +42,7 @@ static const char schema[] =
 	" live INTEGER, want TEXT, got TEXT, note TEXT, line INTEGER, text TEXT, source TEXT, block TEXT, "
 	"thread TEXT,"
 	" wrong_line INTEGER, wrong_ptx TEXT, wrong_source TEXT, wrong_operands TEXT, wrong_want TEXT, "
-	"wrong_got TEXT, wrong_thread TEXT, wrong_how TEXT);"
+	"wrong_got TEXT, wrong_thread TEXT, wrong_how TEXT, inherited INTEGER);"
 	"CREATE TABLE IF NOT EXISTS diagnostic (id INTEGER PRIMARY KEY, pass INTEGER, process INTEGER, call "
 	"INTEGER,"
 	" severity TEXT, message TEXT);"
@@ -155,7 +155,7 @@ int result_open(struct result_db **out, const char *path, bool create, struct di
 	sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
 	r->verdict = prepare(r, "INSERT INTO verdict VALUES "
 				"(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-				"NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)");
+				"NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,?)");
 	r->diagnostic = prepare(r, "INSERT INTO diagnostic VALUES (NULL,?,?,?,?,?)");
 	r->allocation = prepare(r, "INSERT INTO allocation VALUES (?,?,?,?,?,?,?,?,?)");
 	r->count = prepare(r, "INSERT OR REPLACE INTO count VALUES (?,?,?,?)");
@@ -328,6 +328,7 @@ void result_verdict(struct result_db *r, const struct verdict *v)
 	bind_text(st, 24, v->want);
 	bind_text(st, 25, v->got);
 	bind_text(st, 26, v->note);
+	bind_id(st, 32, v->inherited);
 	if (v->fault)
 		bind_place(st, v->fault);
 	step(r, st);

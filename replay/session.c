@@ -334,7 +334,7 @@ static void find_store(struct session *s)
 		"SELECT c.process, c.id, c.live, c.address, coalesce(h.call, c.call), coalesce(h.launch, "
 		"c.launch), c.elem_type, h.id IS NOT NULL"
 		" FROM (SELECT * FROM verdict WHERE kind IN ('copy', 'written') AND grade = 'differs' AND "
-		"pass = 1 ORDER BY call, id LIMIT 1) c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
+		"pass = 1 ORDER BY inherited IS NOT NULL, call, id LIMIT 1) c LEFT JOIN verdict h ON h.id = (SELECT min(id) FROM verdict WHERE kind = "
 		"'hash' AND"
 		"  grade = 'differs' AND pass = 1 AND process = c.process AND base <= c.address AND"
 		"  c.address < base + bytes AND call < c.call)";

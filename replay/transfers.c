@@ -21,6 +21,7 @@ static void bind_range(struct engine *e, struct binding *b)
 	struct address_range *r = b->device_address ? addresses_find(&e->addresses, b->device_address) : NULL;
 
 	b->doubt = doubt_of(e, r);
+	b->wrong = r ? r->wrong : 0;
 	if (!r)
 		return;
 	if (r->owner)
@@ -482,6 +483,7 @@ static void note_write(struct engine *e, const struct call *c, uint64_t address,
 	doubt_write(e, address, bytes, src ? doubt_of(e, src) : 0);
 	if (!r)
 		return;
+	doubt_carry(r, address, bytes, src ? src->wrong : 0);
 	r->writer_call = c->rec->id;
 	r->writer_kernel = src ? src->writer_kernel : 0;
 	if (src && src->elem_type[0])

@@ -137,8 +137,13 @@ bool written_stand_in(struct engine *e, struct call *c)
 		written_flush(e, c);
 		ok = keep(e, &w[i]);
 	}
-	for (unsigned i = 0; ok && i < n; i++)
+	for (unsigned i = 0; ok && i < n; i++) {
+		struct address_range *r = addresses_find(&e->addresses, w[i].base);
+
 		doubt_write(e, w[i].base, w[i].bytes, 0);
+		if (r)
+			doubt_carry(r, w[i].base, w[i].bytes, 0);
+	}
 	free(w);
 	c->stood_in = ok;
 	return ok;
@@ -191,7 +196,7 @@ static const char *compare(struct engine *e, const struct written *w, const stru
 
 static bool check_one(struct engine *e, struct call *c, const struct written *w)
 {
-	const struct address_range *range = addresses_find(&e->addresses, w->base);
+	struct address_range *range = addresses_find(&e->addresses, w->base);
 	const char *elem = range && range->elem_type[0] ? range->elem_type : w->bytes % 4 ? "b8" : "b32";
 	const struct elem_type *t = elem_type_find(elem);
 	const struct trace_kernel *k = e->last_kernel ? trace_kernel(e->trace, e->last_kernel) : NULL;
@@ -211,6 +216,8 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	limits = check_limits(e, v.kernel_name, range, &rule);
 	v.note = compare(e, w, t, limits, &v.r);
 	v.grade = v.note ? "unverified" : check_grade(e, &v.r, doubt_of(e, range));
+	if (!v.note)
+		v.inherited = doubt_inherited(e, range, c->rec->id, v.r.beyond);
 	if (!v.note && !strcmp(v.grade, "unverified"))
 		v.note = check_why_unverified(e, doubt_of(e, range));
 	if (rule && v.r.differing && !v.r.beyond && !v.note)

@@ -64,6 +64,8 @@ line=$(awk '/\.entry bitonic_merge_tiles\(/ { inside = 1 } inside && /ld\.global
 wrong="SELECT DISTINCT kernel_name FROM verdict WHERE grade = 'differs'"
 expect 1 "$cutrace" replay -q --inject "bitonic_merge_tiles:$line:9" -o "$work/stream.db" "$trace"
 [ "$(sqlite3 "$work/stream.db" "$wrong" | wc -l)" -gt 1 ] || fail 'in a stream the fault goes no further'
+own="SELECT DISTINCT kernel_name FROM verdict WHERE grade = 'differs' AND kind = 'written' AND inherited IS NULL"
+[ "$(sqlite3 "$work/stream.db" "$own")" = bitonic_merge_tiles ] || fail 'in a stream what is inherited is not told from what is not'
 for how in --isolated '-j 2'; do
 	# shellcheck disable=SC2086 # words
 	expect 1 "$cutrace" replay $how --inject "bitonic_merge_tiles:$line:9" -o "$work/result.db" "$trace"
