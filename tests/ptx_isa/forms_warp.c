@@ -175,6 +175,42 @@ static void add_votes(struct suite *s)
 			}
 }
 
+/* Bits of what ISA 9.7.6's operators on floats are true of: less, equal, greater, NaN. */
+static const struct float_compare {
+	const char *name;
+	unsigned truth;
+} float_compares[] = {{"eq", 2},   {"ne", 5},  {"lt", 1},   {"le", 3},   {"gt", 4},   {"ge", 6},  {"equ", 10},
+		      {"neu", 13}, {"ltu", 9}, {"leu", 11}, {"gtu", 12}, {"geu", 14}, {"num", 7}, {"nan", 8}};
+
+static void ref_float_ballot(const struct form *f, const uint64_t *in, struct want *out)
+{
+	uint32_t ballot = 0;
+
+	for (unsigned lane = 0; lane < WARP; lane++) {
+		double a = to_double(FORMAT_F32, in[2 * lane]), b = to_double(FORMAT_F32, in[2 * lane + 1]);
+		unsigned is = a < b ? 1 : a == b ? 2 : a > b ? 4 : 8;
+
+		ballot |= (uint32_t)((f->k[0] & is) != 0) << lane;
+	}
+	for (unsigned lane = 0; lane < WARP; lane++)
+		out[lane].bits = ballot;
+}
+
+/* A comparison and its vote may become one instruction. */
+static void add_float_ballots(struct suite *s)
+{
+	for (size_t i = 0; i < sizeof(float_compares) / sizeof(float_compares[0]); i++) {
+		struct form *f = form_add(s, "w=ff", NULL,
+					  text_of("{ .reg .pred p; setp.%s.f32 p, %%1, %%2; "
+						  "vote.sync.ballot.b32 %%0, p, 0xffffffff; }",
+						  float_compares[i].name),
+					  "vote.sync.ballot.b32 of setp.%s.f32", float_compares[i].name);
+
+		f->gref = ref_float_ballot;
+		f->k[0] = (long)float_compares[i].truth;
+	}
+}
+
 static void fill_match(const struct form *f, unsigned t, uint64_t *in)
 {
 	unsigned warp = t / WARP, lane = t % WARP;
@@ -368,6 +404,7 @@ void forms_warp(struct suite *s)
 {
 	add_shfl(s);
 	add_votes(s);
+	add_float_ballots(s);
 	add_matches(s);
 	add_redux(s);
 	add_others(s);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "zluda_core/compiler/ballot_compare.h"
 #include "zluda_core/compiler/emit_apart.h"
 #include "zluda_core/compiler/float_division.h"
 #include "zluda_core/compiler/library.h"
@@ -143,6 +144,7 @@ static int optimize(struct job *j)
 
 	LLVMDisposePassBuilderOptions(options);
 	if (!error) {
+		ballot_compares_split(j->module);
 		float_divisions_expand(j->module);
 		unsigned_divisions_guard(j->module);
 		return 0;
