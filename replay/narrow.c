@@ -254,6 +254,8 @@ static void search(struct narrow_launch *l, const struct ptx_instrumented *code)
 
 	if (l->has_hit && search_block(l, code, block, 1, thread))
 		return;
+	if (l->has_hit && l->faults) /* each look costs a fault, or the time until a watchdog ends it */
+		return;
 	/* Others may have given it what it used. */
 	for (unsigned k = 0; k < MAX_PARTS && k * (step ? step : 1) < l->blocks; k++) {
 		uint64_t first = k * (step ? step : 1), n = l->blocks - first;
