@@ -573,6 +573,7 @@ void recorded_ptx_describe_variable(struct engine *e, struct address_range *r);
 /* It, or a function of its module, reads textures or surfaces. */
 bool recorded_ptx_uses_textures(struct engine *e, const struct trace_kernel *k);
 /* The kernel's results are the same bits wherever it runs right. False: not known. */
+bool recorded_ptx_writes_variables(struct engine *e, const struct trace_kernel *k);
 bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel);
 void recorded_ptx_free(struct engine *e);
 

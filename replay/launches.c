@@ -269,11 +269,15 @@ static void count_launch(struct engine *e, const struct call *c)
 
 bool launch_stands_in(struct engine *e, struct call *c)
 {
+	const struct trace_kernel *k;
 	struct trace_launch l;
 
 	if (!c->f || !(c->f->flags & API_FUNC_LAUNCH) || c->rec->result || shard_has(e, c->rec->id) ||
-	    excerpt_wants(e, c->rec->id) || trace_launch_get(e->trace, c->rec->id, &l) ||
-	    !written_stand_in(e, c))
+	    excerpt_wants(e, c->rec->id) || trace_launch_get(e->trace, c->rec->id, &l))
+		return false;
+	/* Variables whose address the program never asked for are in no recorded contents: it is made, though not judged. */
+	k = l.kernel ? trace_kernel(e->trace, l.kernel) : NULL;
+	if ((k && recorded_ptx_writes_variables(e, k)) || !written_stand_in(e, c))
 		return false;
 	note_only(e, c, &l);
 	return true;

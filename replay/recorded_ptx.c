@@ -102,7 +102,7 @@ void recorded_ptx_free(struct engine *e)
 
 /* ---- variables of modules ------------------------------------------------ */
 
-static bool writes_variables(struct engine *e, const struct trace_kernel *k)
+bool recorded_ptx_writes_variables(struct engine *e, const struct trace_kernel *k)
 {
 	struct ptx_module *m;
 	struct ptx_func *f;
@@ -128,7 +128,7 @@ static uint64_t root_of(struct engine *e, uint64_t id)
 void recorded_ptx_note_launch(struct engine *e, uint64_t call, const struct trace_kernel *k)
 {
 	/* Where nobody asked for a variable's address, no copy shows one. */
-	if (e->nglobals && k && writes_variables(e, k))
+	if (e->nglobals && k && recorded_ptx_writes_variables(e, k))
 		map_set(&e->variable_writers, root_of(e, k->module), call);
 }
 

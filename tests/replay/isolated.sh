@@ -14,7 +14,7 @@ verdicts()
 	sqlite3 "$1" "SELECT process, call, kind, grade, kernel_name, base, bytes, elements FROM verdict ORDER BY 1, 2, 3, 6"
 }
 
-for program in driver_nbody driver_bitonic_sort driver_threads driver_fork driver_textures; do
+for program in driver_nbody driver_bitonic_sort driver_threads driver_fork driver_textures driver_linked_pieces; do
 	trace=$work/$program.trace
 	expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$programs/$program"
 	expect 0 "$cutrace" replay -o "$work/stream.db" "$trace"
