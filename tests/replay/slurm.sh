@@ -22,6 +22,8 @@ mkdir "$folder/spool" "$folder/state"
 started=
 stop()
 {
+	# Of this test's own Slurm; none is left where all went well.
+	[ ! -S "$folder/munge/socket" ] || SLURM_CONF=$folder/slurm.conf scancel --signal=KILL --full --user="$(id -un)" 2>/dev/null || true
 	# shellcheck disable=SC2086 # numbers
 	[ -z "$started" ] || kill $started 2>/dev/null || true
 	# shellcheck disable=SC2086
