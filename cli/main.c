@@ -65,15 +65,18 @@ static const struct command commands[] = {
 	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
 	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
 	{"extract", cmd_extract, "FILE --launch N -o DIR", "a launch as a program that runs and checks it"},
-	{"bisect", cmd_bisect, "FILE --good DIR --bad DIR", "what makes two builds, devices or options differ"},
+	{"bisect", cmd_bisect, "FILE [--good DIR] [--bad DIR]",
+	 "what makes two builds, devices or options differ"},
 	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
 #endif
 #ifdef CUTRACE_HAVE_DEBUG
 	{"debug", cmd_debug, "FILE [--launch N]", "one launch under a debugger, forwards and backwards"},
 #endif
 #ifdef CUTRACE_HAVE_REDUCE
-	{"reduce", cmd_reduce, "FILE -o OUT [--device D]", "the smallest launch that still differs on a device"},
-	{"report", cmd_report, "FILE -o BUNDLE [--device D]", "a launch that differs as a bundle for a bug tracker, redacted"},
+	{"reduce", cmd_reduce, "FILE -o OUT [--device D]",
+	 "the smallest launch that still differs on a device"},
+	{"report", cmd_report, "FILE -o BUNDLE [--device D]",
+	 "a launch that differs as a bundle for a bug tracker, redacted"},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",
@@ -100,7 +103,7 @@ static void print_help(FILE *out)
 	fprintf(out,
 		"\n`cutrace COMMAND --help` tells more; `cutrace --version` the version.\n"
 		"Exit status: %d ran (and matches), %d ran and differs, %d wrong usage, %d could not.\n"
-		"`record` and `run` exit with the program's own status.\n",
+		"`record` and `run` exit with the program's own status, `bisect` with 0 where it found what differs.\n",
 		EXIT_MATCH, EXIT_DIFFERS, EXIT_USAGE, EXIT_COULD_NOT);
 }
 
