@@ -55,6 +55,9 @@ CASE(div_u, a / (b | 1))
 /* Of numbers that are negative as signed ones, and have few bits then. */
 CASE(rem_extended, (uint64_t)(S(a) >> 31) % ((uint64_t)(int64_t)S(b) | 1))
 CASE(div_extended, (uint32_t)(S(a) >> 31) / ((uint32_t)(int32_t)(int8_t)b | 1))
+/* Words of 64 bits that are all ones. */
+CASE(inserted, (c & 255) < 32 ? (a | ~0u << (c & 31)) + 1 : a + 1)
+CASE(or_ones, 32 + __builtin_popcount(a | ~b))
 CASE(div_s, (int64_t)S(a) / S(b | 1))
 CASE(rem_s, (int64_t)S(a) % S(b | 1))
 CASE(min_s, S(a) < S(b) ? a : b)
@@ -291,6 +294,13 @@ static const struct row {
 	{"div.u32 of extended",
 	 "{ .reg .b32 x, y; shr.s32 x, a, 31; cvt.s32.s8 y, b; or.b32 y, y, 1; div.u32 r, x, y; }",
 	 div_extended, false},
+	{"bfi.b64 into ones",
+	 "{ .reg .b64 x, y; mov.b64 x, {a, b}; bfi.b64 y, x, 0xffffffffffffffff, 32, c; add.u64 y, y, 1; shr.u64 "
+	 "y, y, 32; cvt.u32.u64 r, y; }",
+	 inserted, false},
+	{"or.b64, high ones",
+	 "{ .reg .b64 x, y; mov.b64 x, {a, c}; cvt.u64.u32 y, b; not.b64 y, y; or.b64 x, x, y; popc.b64 r, x; }",
+	 or_ones, false},
 	{"vavrg4", "vavrg4.u32.u32.u32 r, a, b.b5173, c;", averages, false},
 	{"cp.async",
 	 "mov.u32 x, %tid.x; shl.b32 y, x, 2; mov.u32 z, turn; add.u32 y, y, z; ld.param.u64 d, [in]; "

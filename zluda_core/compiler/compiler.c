@@ -16,6 +16,7 @@
 #include "zluda_core/compiler/emit_apart.h"
 #include "zluda_core/compiler/float_division.h"
 #include "zluda_core/compiler/library.h"
+#include "zluda_core/compiler/or_ones.h"
 #include "zluda_core/compiler/pass_bisect.h"
 #include "zluda_core/compiler/unsigned_division.h"
 
@@ -147,6 +148,7 @@ static int optimize(struct job *j)
 		ballot_compares_split(j->module);
 		float_divisions_expand(j->module);
 		unsigned_divisions_guard(j->module);
+		or_ones_split(j->module);
 		return 0;
 	}
 	char *message = LLVMGetErrorMessage(error);
