@@ -319,18 +319,21 @@ static void test_check_unknown(void **state)
 	trace_close(t);
 }
 
-/* 300 results of 256 KB at once: 64 MB are taken, of the others the trace says why not. */
+/* 300 results of 256 KB at once: 64 MB are taken, and more as room comes back from copies that are done; of the others the
+ * trace says why not. */
 static void test_pinned_flood(void **state)
 {
 	struct trace *t = recorded("pinned_flood", NULL);
+	int64_t taken;
 
 	(void)state;
 	assert_exit(0);
 	assert_int_equal(query(t, "SELECT count(*) FROM payload"), 304);
-	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'd2h'"), 256 + 4);
+	taken = query(t, "SELECT count(*) FROM payload WHERE kind = 'd2h'");
+	assert_in_range(taken, 256 + 4, 303);
 	assert_int_equal(query(t, "SELECT count(*) FROM payload WHERE kind = 'unavailable' AND note LIKE "
 				  "'%%64 MB of page-locked memory%%'"),
-			 300 - 256);
+			 304 - taken);
 	trace_close(t);
 }
 
