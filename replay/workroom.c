@@ -39,9 +39,31 @@ bool workroom_interrupted(void)
 	return came != 0;
 }
 
-int workroom_open(struct workroom *w, struct diag *d)
+/* With the signals that end the command held back, so that none comes between the folder and who removes it. */
+static bool make_folder(struct workroom *w)
 {
 	struct sigaction a = {.sa_handler = pass_on};
+	sigset_t held, old;
+	bool made;
+
+	sigemptyset(&a.sa_mask);
+	sigemptyset(&held);
+	for (unsigned i = 0; i < NPASSED; i++)
+		sigaddset(&held, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &held, &old);
+	made = mkdtemp(w->folder) != NULL;
+	came = group = 0;
+	for (unsigned i = 0; i < NPASSED && made; i++) {
+		sigaction(passed_on[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN) /* nohup */
+			sigaction(passed_on[i], &a, NULL);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return made;
+}
+
+int workroom_open(struct workroom *w, struct diag *d)
+{
 	const char *tmp = getenv("TMPDIR");
 	sigset_t child;
 
@@ -49,19 +71,12 @@ int workroom_open(struct workroom *w, struct diag *d)
 	if (!w->paths)
 		return diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	snprintf(w->folder, sizeof(w->folder), "%s/cutrace-work-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(w->folder)) {
+	if (!make_folder(w)) {
 		diag_set(d, CUTRACE_EIO, w->folder, "no temporary folder can be made: %s", strerror(errno));
 		diag_hint(d, "set TMPDIR to a folder that may be written");
 		w->folder[0] = '\0';
 		free(w->paths);
 		return CUTRACE_EIO;
-	}
-	came = group = 0;
-	sigemptyset(&a.sa_mask);
-	for (unsigned i = 0; i < NPASSED; i++) {
-		sigaction(passed_on[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN) /* nohup */
-			sigaction(passed_on[i], &a, NULL);
 	}
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
