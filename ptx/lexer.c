@@ -220,3 +220,26 @@ uint32_t lex_column(const struct lexer *lx, const char *at)
 {
 	return at >= lx->line_start ? (uint32_t)(at - lx->line_start) + 1 : 1;
 }
+
+bool lex_skip_to(struct lexer *lx, const char *stops)
+{
+	unsigned depth = 0;
+	const char *string;
+	size_t n;
+
+	for (int c; (c = lex_peek(lx)) && lx->p < lx->end;) {
+		if (!depth && strchr(stops, c))
+			return true;
+		if (c == '"') {
+			if (!lex_string(lx, &string, &n))
+				return false;
+			continue;
+		}
+		if (strchr("({[", c))
+			depth++;
+		else if (strchr(")}]", c) && depth)
+			depth--;
+		lx->p++;
+	}
+	return false;
+}

@@ -58,6 +58,8 @@ bool lex_directive(struct lexer *lx, struct lex_name *word);
 bool lex_is(const struct lex_name *w, const char *s);
 bool lex_uint(struct lexer *lx, uint64_t *value);
 bool lex_string(struct lexer *lx, const char **s, size_t *n);
+/* To the next of `stops` outside of brackets and strings; false: there is none. */
+bool lex_skip_to(struct lexer *lx, const char *stops);
 /* Skips from an opening brace to behind its partner; false at the end of the text. */
 bool lex_skip_braces(struct lexer *lx);
 uint32_t lex_column(const struct lexer *lx, const char *at);

@@ -72,32 +72,9 @@ static int add(struct scan *s, struct link_symbol *new)
 	return 0;
 }
 
-/* To the next of `stops` that is outside of brackets and strings. */
-static bool skip_to(struct lexer *lx, const char *stops)
-{
-	unsigned depth = 0;
-	const char *string;
-	size_t n;
-	for (int c; (c = lex_peek(lx)) && lx->p < lx->end;) {
-		if (!depth && strchr(stops, c))
-			return true;
-		if (c == '"') {
-			if (!lex_string(lx, &string, &n))
-				return false;
-			continue;
-		}
-		if (strchr("({[", c))
-			depth++;
-		else if (strchr(")}]", c) && depth)
-			depth--;
-		lx->p++;
-	}
-	return false;
-}
-
 static bool skip_parens(struct lexer *lx)
 {
-	if (!lex_accept(lx, '(') || !skip_to(lx, ")"))
+	if (!lex_accept(lx, '(') || !lex_skip_to(lx, ")"))
 		return false;
 	lx->p++;
 	return true;
@@ -115,7 +92,7 @@ static int scan_function(struct scan *s, const char *head, bool is_entry, uint8_
 	if (!lex_name(&s->lx, &new.name))
 		return not_understood(s);
 	new.line = s->lx.line;
-	if (!skip_to(&s->lx, ";{"))
+	if (!lex_skip_to(&s->lx, ";{"))
 		return not_understood(s);
 	new.head = (struct link_span){head, s->lx.p};
 	if (*s->lx.p == '{') {
@@ -161,7 +138,7 @@ static int scan_variables(struct scan *s, const char *head, uint8_t linkage)
 		if (!lex_name(&s->lx, &new.name))
 			return not_understood(s);
 		new.line = s->lx.line;
-		if (!skip_to(&s->lx, ",;"))
+		if (!lex_skip_to(&s->lx, ",;"))
 			return not_understood(s);
 		new.body.end = s->lx.p;
 		int rc = add(s, &new);
@@ -230,7 +207,7 @@ static int scan_pragma(struct scan *s)
 {
 	lex_peek(&s->lx);
 	s->m->pragma.begin = s->lx.p;
-	if (!skip_to(&s->lx, ";"))
+	if (!lex_skip_to(&s->lx, ";"))
 		return not_understood(s);
 	s->m->pragma.end = s->lx.p++;
 	return 0;

@@ -37,34 +37,10 @@ static struct ptx_piece *add(struct cutter *c, enum ptx_piece_kind kind, const c
 	return &o->v[o->n++];
 }
 
-/* To the next of `stops` outside of brackets and strings; false: there is none. */
-static bool skip_to(struct lexer *lx, const char *stops)
-{
-	unsigned depth = 0;
-	const char *string;
-	size_t n;
-
-	for (int c; (c = lex_peek(lx)) && lx->p < lx->end;) {
-		if (!depth && strchr(stops, c))
-			return true;
-		if (c == '"') {
-			if (!lex_string(lx, &string, &n))
-				return false;
-			continue;
-		}
-		if (strchr("({[", c))
-			depth++;
-		else if (strchr(")}]", c) && depth)
-			depth--;
-		lx->p++;
-	}
-	return false;
-}
-
 /* Behind the next ';'; the end of the text, where there is none. */
 static void skip_statement(struct lexer *lx)
 {
-	if (skip_to(lx, ";"))
+	if (lex_skip_to(lx, ";"))
 		lx->p++;
 	else
 		lx->p = lx->end;
@@ -166,7 +142,7 @@ static void find_name(struct cutter *c, struct ptx_piece *p, const char *from)
 	while (lex_peek(&lx) && lx.p < lx.end) {
 		if (*lx.p == '(' || *lx.p == '[') {
 			lx.p++;
-			if (!skip_to(&lx, ")]"))
+			if (!lex_skip_to(&lx, ")]"))
 				return;
 			lx.p++;
 		} else if (*lx.p == '.') {
@@ -188,7 +164,7 @@ static void cut_function(struct cutter *c, const char *begin, const char *after,
 	size_t index = c->out->n;
 	struct lexer body;
 
-	if (!skip_to(&c->lx, ";{")) {
+	if (!lex_skip_to(&c->lx, ";{")) {
 		c->lx.p = c->lx.end;
 		add(c, PTX_PIECE_OTHER, begin, line);
 		return;
@@ -240,7 +216,7 @@ static void cut_top(struct cutter *c, const char *begin, uint32_t line)
 					: PTX_PIECE_OTHER,
 		    begin, line);
 	} else if (lex_is(&w, "section")) {
-		if (!skip_to(&c->lx, "{") || !lex_skip_braces(&c->lx))
+		if (!lex_skip_to(&c->lx, "{") || !lex_skip_braces(&c->lx))
 			c->lx.p = c->lx.end;
 		add(c, PTX_PIECE_SECTION, begin, line);
 	} else if (lex_is(&w, "pragma") || lex_is(&w, "alias")) {
