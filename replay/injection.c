@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/analysis.h"
 #include "ptx/ir.h"
 #include "replay/engine.h"
 
@@ -101,29 +102,35 @@ static uint64_t ptx_buffer(struct trace *t, const char *kernel, bool *launched)
 	return buffer;
 }
 
+/* NULL: the trace has no PTX of the kernel, or none that can be read. */
+static struct ptx_module *module_with(struct trace *t, const char *kernel, bool *launched)
+{
+	uint64_t buffer = ptx_buffer(t, kernel, launched);
+	struct diag d = DIAG_INIT;
+	size_t bytes = 0;
+	char *text = buffer ? trace_buffer_load(t, buffer, &bytes, &d) : NULL;
+	struct ptx_module *m = text ? ptx_module_parse(text, bytes, "recorded.ptx", &d) : NULL;
+
+	free(text);
+	return m;
+}
+
 static int check_in(struct session *s, struct trace *t)
 {
-	struct diag d = DIAG_INIT;
 	struct ptx_module *m;
 	struct place p;
 	bool launched;
-	uint64_t buffer;
-	size_t bytes;
-	char *text;
 	int rc = 0;
 
 	parse(s->opt->inject, &p);
-	buffer = ptx_buffer(t, p.kernel, &launched);
+	m = module_with(t, p.kernel, &launched);
 	if (!launched)
 		return diag_set(&s->error, CUTRACE_EINVAL, s->opt->trace_path,
 				"--inject %s: the trace launches no kernel of that name", s->opt->inject);
-	text = buffer ? trace_buffer_load(t, buffer, &bytes, &d) : NULL;
-	m = text ? ptx_module_parse(text, bytes, "recorded.ptx", &d) : NULL;
-	if (m)
+	if (m) {
 		rc = check_bit(s, m, &p);
-	if (m)
 		ptx_module_free(m);
-	free(text);
+	}
 	return rc;
 }
 
@@ -154,6 +161,62 @@ int injection_check(struct session *s)
 	return rc;
 }
 
+/* Whether a value is live behind the instruction that makes it. */
+static bool is_live_behind(const struct ptx_func *f, const struct ptx_liveness *l, uint32_t inst)
+{
+	uint32_t value = f->insts[inst].dst[0].index, block = 0;
+	struct ptx_live_walk w;
+	bool live = true;
+
+	while (block + 1 < f->nblocks && inst - f->blocks[block].first >= f->blocks[block].ninsts)
+		block++;
+	if (ptx_live_walk_open(&w, f))
+		return true;
+	ptx_live_walk_begin(&w, l, block);
+	while (w.inst != inst && ptx_live_walk_back(&w))
+		;
+	live = w.place[value] != 0;
+	ptx_live_walk_close(&w);
+	return live;
+}
+
+/* The first result alone is damaged. True too where it can't be told. */
+static bool result_is_read(struct ptx_module *m, uint32_t line)
+{
+	const struct ptx_func *f;
+	const struct ptx_inst *i = find_line(m, line, &f);
+	struct ptx_liveness l;
+	bool read = true;
+
+	if (i && i->ndst && !ptx_liveness_find(f, &l)) {
+		read = is_live_behind(f, &l, (uint32_t)(i - f->insts));
+		ptx_liveness_free(&l);
+	}
+	return read;
+}
+
+/* Why nothing came of it, as far as the recorded PTX tells. */
+static const char *why_nothing(struct session *s)
+{
+	const char *why = "is the instruction executed, and does its result reach a buffer?";
+	struct diag d = DIAG_INIT;
+	struct ptx_module *m;
+	struct trace *t;
+	struct place p;
+	bool launched;
+
+	if (trace_open(&t, s->opt->trace_path, &d))
+		return why;
+	parse(s->opt->inject, &p);
+	m = module_with(t, p.kernel, &launched);
+	if (m && !result_is_read(m, p.line))
+		why = "no instruction reads its result; choose a line whose result is read";
+	if (m)
+		ptx_module_free(m);
+	trace_close(t);
+	return why;
+}
+
 void injection_note(struct session *s)
 {
 	struct result_db *db;
@@ -163,11 +226,8 @@ void injection_note(struct session *s)
 	if (result_open(&db, s->result_path, false, &d))
 		return;
 	if (report_status(result_sqlite(db)) == REPLAY_MATCH && !report_tolerated(result_sqlite(db))) {
-		snprintf(text, sizeof(text),
-			 "--inject %s changed no compared result: is the instruction executed, and does its "
-			 "result "
-			 "reach a buffer?",
-			 s->opt->inject);
+		snprintf(text, sizeof(text), "--inject %s changed no compared result: %s", s->opt->inject,
+			 why_nothing(s));
 		result_scope(db, 0, 1);
 		result_diagnostic(db, 0, "warning", text);
 	}

@@ -78,6 +78,14 @@ $(awk '/^[ \t]*ret;/ { print NR; exit }' "$ptx"):0|has no result: ret;
 100000:0|the PTX ends before line 100000
 END
 
+# The sum that an atomic addition returns is read by nobody in reduction.cu: damaged, it can't show.
+expect 0 "$cutrace" record -q --device interp -o "$work/reduction" -- "$programs/driver_reduction"
+expect 0 "$cutrace" dump --modules "$work/reduction.modules" "$work/reduction"
+ptx=$(find "$work/reduction.modules" -name '*.ptx' | head -n 1)
+line=$(awk '/^[ \t]*atom\.global\.add\.u32/ { print NR; exit }' "$ptx")
+expect 0 "$cutrace" replay --inject "reduce_sum:$line:3" "$work/reduction"
+says out "reduce_sum:$line:3 changed no compared result: no instruction reads its result"
+
 # JSON is UTF-8, whatever bytes a path is made of. sqlite3 has a JSON parser; iconv knows UTF-8.
 odd=$work/$(printf 'tr\377ace')
 cp "$fresh" "$odd"
