@@ -512,33 +512,6 @@ struct chosen {
 	bool has_hit;
 };
 
-/* The first ones, each with the first element that is wrong. */
-static unsigned choose(struct session *s, struct chosen *out, unsigned max)
-{
-	struct result_db *db;
-	sqlite3_stmt *st = NULL;
-	unsigned n = 0;
-
-	if (result_open(&db, s->result_path, false, &s->error))
-		return 0;
-	sqlite3_prepare_v2(
-		result_sqlite(db),
-		"SELECT process, call, address, elem_type, min(id) FROM verdict WHERE pass = 1 AND kind = "
-		"'written' AND grade = 'differs' AND address IS NOT NULL GROUP BY process, call ORDER BY "
-		"process, call LIMIT ?",
-		-1, &st, NULL);
-	sqlite3_bind_int64(st, 1, max);
-	while (st && n < max && sqlite3_step(st) == SQLITE_ROW)
-		out[n++] = (struct chosen){
-			.process = (uint32_t)sqlite3_column_int64(st, 0),
-			.call = (uint64_t)sqlite3_column_int64(st, 1),
-			.address = (uint64_t)sqlite3_column_int64(st, 2),
-			.bytes = elem_type_find((const char *)sqlite3_column_text(st, 3))->bytes};
-	sqlite3_finalize(st);
-	result_close(db);
-	return n;
-}
-
 static bool read_triple(sqlite3_stmt *st, int column, uint32_t out[3])
 {
 	const char *text = (const char *)sqlite3_column_text(st, column);
@@ -546,8 +519,8 @@ static bool read_triple(sqlite3_stmt *st, int column, uint32_t out[3])
 	return text && sscanf(text, "%u,%u,%u", &out[0], &out[1], &out[2]) == 3;
 }
 
-/* Launches that fault, where the driver said at which line. */
-static unsigned choose_faults(struct session *s, struct chosen *out, unsigned max)
+static unsigned choose(struct session *s, const char *sql,
+		       void (*read_row)(sqlite3_stmt *st, struct chosen *c), struct chosen *out, unsigned max)
 {
 	struct result_db *db;
 	sqlite3_stmt *st = NULL;
@@ -555,24 +528,40 @@ static unsigned choose_faults(struct session *s, struct chosen *out, unsigned ma
 
 	if (result_open(&db, s->result_path, false, &s->error))
 		return 0;
-	sqlite3_prepare_v2(
-		result_sqlite(db),
-		"SELECT process, launch, line, block, thread FROM verdict WHERE pass = 1 AND kind = 'fault' "
-		"AND grade = 'fault' AND launch > 0 AND line > 0 GROUP BY process, launch ORDER BY process, "
-		"launch LIMIT ?",
-		-1, &st, NULL);
+	sqlite3_prepare_v2(result_sqlite(db), sql, -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, max);
 	while (st && n < max && sqlite3_step(st) == SQLITE_ROW) {
 		out[n] = (struct chosen){.process = (uint32_t)sqlite3_column_int64(st, 0),
-					 .call = (uint64_t)sqlite3_column_int64(st, 1),
-					 .line = (uint32_t)sqlite3_column_int64(st, 2)};
-		out[n].has_hit =
-			read_triple(st, 3, out[n].hit.block) && read_triple(st, 4, out[n].hit.thread);
-		n++;
+					 .call = (uint64_t)sqlite3_column_int64(st, 1)};
+		read_row(st, &out[n++]);
 	}
 	sqlite3_finalize(st);
 	result_close(db);
 	return n;
+}
+
+/* The first ones, each with the first element that is wrong. */
+static const char differing[] =
+	"SELECT process, call, address, elem_type, min(id) FROM verdict WHERE pass = 1 AND kind = "
+	"'written' AND grade = 'differs' AND address IS NOT NULL GROUP BY process, call ORDER BY "
+	"process, call LIMIT ?";
+
+static void read_differing(sqlite3_stmt *st, struct chosen *c)
+{
+	c->address = (uint64_t)sqlite3_column_int64(st, 2);
+	c->bytes = elem_type_find((const char *)sqlite3_column_text(st, 3))->bytes;
+}
+
+/* Launches that fault, where the driver said at which line. */
+static const char faulting[] =
+	"SELECT process, launch, line, block, thread FROM verdict WHERE pass = 1 AND kind = 'fault' "
+	"AND grade = 'fault' AND launch > 0 AND line > 0 GROUP BY process, launch ORDER BY process, "
+	"launch LIMIT ?";
+
+static void read_faulting(sqlite3_stmt *st, struct chosen *c)
+{
+	c->line = (uint32_t)sqlite3_column_int64(st, 2);
+	c->has_hit = read_triple(st, 3, c->hit.block) && read_triple(st, 4, c->hit.thread);
 }
 
 static void narrow_chosen(struct session *s, struct trace *t, const struct chosen *c,
@@ -601,11 +590,11 @@ int narrow_differences(struct session *s)
 	struct chosen *c = calloc(2 * s->opt->narrow + 1, sizeof(*c));
 	struct narrow_said *said =
 		mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned n = c ? choose(s, c, s->opt->narrow) : 0;
+	unsigned n = c ? choose(s, differing, read_differing, c, s->opt->narrow) : 0;
 	struct trace *t = NULL;
 	int rc;
 
-	n += c ? choose_faults(s, c + n, s->opt->narrow) : 0;
+	n += c ? choose(s, faulting, read_faulting, c + n, s->opt->narrow) : 0;
 	rc = n && said != MAP_FAILED ? trace_open(&t, s->opt->trace_path, &s->error) : 0;
 
 	progress_begin(&s->progress, "looking for the first wrong line");
