@@ -20,7 +20,8 @@ if command -v script >/dev/null; then
 			sleep 0.2
 		done <"$work/typed"
 	} >"$work/keys" &
-	expect 0 timeout 60 script -qec "$cutrace debug $trace" /dev/null <"$work/keys"
+	# exec: a shell that waits for the debugger would end by the Ctrl-C too.
+	expect 0 timeout 60 script -qec "exec $cutrace debug $trace" /dev/null <"$work/keys"
 	says out '\(cutrace\) '
 	says out "there is no command 'frobnicate'"
 	says out '^time 3,'
