@@ -308,6 +308,19 @@ static int check_module(const struct ptx_module *m, struct diag *d)
 	return 0;
 }
 
+/* The kernel, and what it may call by its address; what can't be built isn't called. */
+static int build(struct ptx_module *m, struct ptx_func *entry, struct diag *d)
+{
+	if (entry && ptx_func_build(m, entry)) {
+		*d = entry->error;
+		return d->code;
+	}
+	for (uint32_t k = 0; (!entry || entry->calls_indirect) && k < m->nfuncs; k++)
+		if (!(entry && m->funcs[k]->is_entry) && !m->funcs[k]->is_decl)
+			ptx_func_build(m, m->funcs[k]);
+	return 0;
+}
+
 int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
 		   bool (*wanted)(void *ctx, struct ptx_site *s), void *ctx, struct ptx_instrumented *out,
 		   struct diag *d)
@@ -316,13 +329,8 @@ int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
 
 	memset(out, 0, sizeof(*out));
 	rc = check_module(m, d);
-	if (!rc && ptx_func_build(m, entry)) {
-		*d = entry->error;
-		rc = entry->error.code;
-	}
-	for (uint32_t k = 0; !rc && entry->calls_indirect && k < m->nfuncs; k++)
-		if (!m->funcs[k]->is_entry && !m->funcs[k]->is_decl)
-			ptx_func_build(m, m->funcs[k]); /* what can't be built isn't called */
+	if (!rc)
+		rc = build(m, entry, d);
 	if (!rc)
 		rc = ptx_sites_find(m, entry, out, d);
 	for (uint32_t k = 0; k < out->nsites && !rc; k++) {

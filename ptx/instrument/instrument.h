@@ -75,8 +75,8 @@ struct ptx_instrumented {
 	uint32_t nsites, max_words;
 };
 
-/* Of the kernel and what it may call. `wanted` tells which statements are logged (NULL: all); it is called once for each
- * site, before the text is written. */
+/* Of the kernel and what it may call; NULL: of all kernels that can be built. `wanted` tells which statements are logged
+ * (NULL: all); it is called once for each site, before the text is written. */
 int ptx_instrument(struct ptx_module *m, struct ptx_func *entry,
 		   bool (*wanted)(void *ctx, struct ptx_site *s), void *ctx, struct ptx_instrumented *out,
 		   struct diag *d);

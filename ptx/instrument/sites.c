@@ -268,7 +268,7 @@ static bool locate(const struct ptx_module *m, const struct lines *l, struct ptx
 
 bool ptx_sites_has(const struct ptx_func *entry, const struct ptx_func *f)
 {
-	return f == entry || (!f->is_entry && !f->is_decl && f->state == PTX_BUILT && f->body_end);
+	return f == entry || (!(entry && f->is_entry) && !f->is_decl && f->state == PTX_BUILT && f->body_end);
 }
 
 static int by_place(const void *a, const void *b)

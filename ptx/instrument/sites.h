@@ -15,7 +15,7 @@ void ptx_site_layout(struct ptx_site *s);
 const char *ptx_site_register_name(const struct ptx_site *s, const struct ptx_site_register *r);
 #define PTX_CARRY_NAME "%cc"
 
-/* Whether the function is instrumented with this entry. */
+/* Whether the function is instrumented with this entry; NULL: with all. */
 bool ptx_sites_has(const struct ptx_func *entry, const struct ptx_func *f);
 
 #endif

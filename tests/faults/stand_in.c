@@ -1,10 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * A libcuda.so.1 that is our driver with a fault: it edits each PTX text that is loaded by the rule FAULT_RULE, and
- * defines nothing else; every other function is found in our driver, on which it depends.
- *
- * A replay gets it by --driver; CUTRACE_DEVICE says what is below. What judges the replay loads our driver itself.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stand_in.h"
+
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +10,6 @@
 #include "base/image.h"
 #include "ptx/fatbin.h"
 #include "ptx/link.h"
-#include "ptx_edit.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -26,9 +21,9 @@ EXPORT int cuLibraryLoadData(void **library, const void *image, void *options, v
 EXPORT int cuLinkAddData_v2(void *state, int kind, void *data, size_t bytes, const char *name, unsigned n,
 			    void *options, void *values);
 
-enum { INVALID_IMAGE = 200, DEVICE_CC = 90, CODE_PTX = 1 };
+enum { DEVICE_CC = 90, CODE_PTX = 1 };
 
-static void *real(const char *name)
+void *stand_in_real(const char *name)
 {
 	static void *lib;
 	void *f;
@@ -41,18 +36,6 @@ static void *real(const char *name)
 		abort();
 	}
 	return f;
-}
-
-static const struct fault_rule *rule(void)
-{
-	const char *name = getenv("FAULT_RULE");
-	const struct fault_rule *r = name ? fault_rule_find(name) : NULL;
-
-	if (name && *name && !r) {
-		fprintf(stderr, "stand-in: there is no rule %s\n", name);
-		abort();
-	}
-	return r && r->level == FAULT_PTX ? r : NULL;
 }
 
 /* ---- the text of an image ------------------------------------------------------------------- */
@@ -73,13 +56,13 @@ static char *flatten(const void *image, size_t *bytes)
 	return all;
 }
 
-static char *link_edited(struct ptx_edited *pieces, unsigned n)
+static char *link_texts(char **texts, unsigned n)
 {
 	struct ptx_link_input *in = calloc(n + 1, sizeof(*in));
 	struct ptx_linked out;
 
 	for (unsigned k = 0; k < n; k++)
-		in[k] = (struct ptx_link_input){"piece.ptx", pieces[k].text, pieces[k].bytes};
+		in[k] = (struct ptx_link_input){"piece.ptx", texts[k], strlen(texts[k])};
 	if (ptx_link(in, n, &out)) {
 		for (unsigned k = 0; k < out.nerrors; k++)
 			diag_print(&out.errors[k], stderr);
@@ -89,14 +72,42 @@ static char *link_edited(struct ptx_edited *pieces, unsigned n)
 	return out.text;
 }
 
+static char *piece_of(const struct fatbin_entry *entry)
+{
+	struct diag d = DIAG_INIT;
+	char *text = NULL, *changed = NULL;
+	void *plain;
+	size_t bytes;
+
+	if (fatbin_entry_load(entry, &plain, &bytes, &d))
+		return NULL;
+	text = strndup(plain, bytes);
+	free(plain);
+	if (text && stand_in_changes_pieces)
+		changed = stand_in_change(text, strlen(text));
+	if (!changed)
+		return text;
+	free(text);
+	return changed;
+}
+
+static char *change_whole(char *text)
+{
+	char *changed = text && !stand_in_changes_pieces ? stand_in_change(text, strlen(text)) : NULL;
+
+	if (!changed)
+		return text;
+	free(text);
+	return changed;
+}
+
 /* What the device would take of a fatbin, as one text. */
-static char *edit_fatbin(const void *data, size_t bytes, const struct fault_rule *r)
+static char *change_fatbin(const void *data, size_t bytes)
 {
 	struct diag d = DIAG_INIT;
 	struct fatbin fb = {0};
 	unsigned *indexes, n = 0, left_out, done = 0;
-	struct ptx_edited *pieces;
-	char *text = NULL;
+	char **pieces, *text = NULL;
 
 	if (fatbin_open(&fb, data, bytes, &d)) {
 		diag_print(&d, stderr);
@@ -105,43 +116,31 @@ static char *edit_fatbin(const void *data, size_t bytes, const struct fault_rule
 	indexes = calloc(fb.ncontainers + 1, sizeof(*indexes));
 	pieces = calloc(fb.ncontainers + 1, sizeof(*pieces));
 	n = fatbin_link_set(&fb, DEVICE_CC, indexes, &left_out);
-	for (; done < n; done++) {
-		void *plain;
-		size_t plain_bytes;
-
-		if (fatbin_entry_load(&fb.entries[indexes[done]], &plain, &plain_bytes, &d))
-			break;
-		pieces[done] = ptx_edit(plain, plain_bytes, r, NULL, NULL);
-		free(plain);
-	}
+	while (done < n && (pieces[done] = piece_of(&fb.entries[indexes[done]])))
+		done++;
 	if (done && done == n)
-		text = n == 1 ? strdup(pieces[0].text) : link_edited(pieces, n);
+		text = change_whole(n == 1 ? strdup(pieces[0]) : link_texts(pieces, n));
 	for (unsigned k = 0; k < done; k++)
-		free(pieces[k].text);
+		free(pieces[k]);
 	free(pieces);
 	free(indexes);
 	fatbin_close(&fb);
 	return text;
 }
 
-/* malloc'ed; NULL: nothing to edit. */
-static char *edit_image(const void *image)
+/* malloc'ed; NULL: nothing to change. */
+static char *change_image(const void *image)
 {
-	const struct fault_rule *r = rule();
-	enum image_kind kind = image_probe(image, SIZE_MAX);
+	enum image_kind kind = image ? image_probe(image, SIZE_MAX) : IMAGE_UNKNOWN;
 	size_t bytes;
 	char *all, *text;
 
-	if (!r)
-		return NULL;
 	if (kind == IMAGE_PTX)
-		return ptx_is_linked(image, strlen(image)) && !strstr(image, "cutrace_log_control")
-			       ? NULL
-			       : ptx_edit(image, strlen(image), r, NULL, NULL).text;
+		return stand_in_change(image, strlen(image));
 	if (kind != IMAGE_FATBIN && kind != IMAGE_FATBIN_WRAPPER)
 		return NULL;
 	all = flatten(image, &bytes);
-	text = edit_fatbin(all, bytes, r);
+	text = change_fatbin(all, bytes);
 	free(all);
 	return text;
 }
@@ -153,14 +152,29 @@ typedef int load_ex_fn(void **, const void *, unsigned, void *, void *);
 typedef int load_library_fn(void **, const void *, void *, void *, unsigned, void *, void *, unsigned);
 typedef int link_data_fn(void *, int, void *, size_t, const char *, unsigned, void *, void *);
 
-int cuModuleLoadData(void **module, const void *image)
+static char *begin(const void *image)
 {
-	load_fn *f = (load_fn *)(uintptr_t)real("cuModuleLoadData");
-	char *text = image ? edit_image(image) : NULL;
-	int r = f(module, text ? text : image);
+	char *text = change_image(image);
 
+	if (text)
+		stand_in_before_load();
+	return text;
+}
+
+static int end(char *text, int r, void **handle, bool is_library)
+{
+	if (text)
+		stand_in_after_load(r ? NULL : *handle, is_library);
 	free(text);
 	return r;
+}
+
+int cuModuleLoadData(void **module, const void *image)
+{
+	load_fn *f = (load_fn *)(uintptr_t)stand_in_real("cuModuleLoadData");
+	char *text = begin(image);
+
+	return end(text, f(module, text ? text : image), module, false);
 }
 
 int cuModuleLoadFatBinary(void **module, const void *image)
@@ -170,39 +184,34 @@ int cuModuleLoadFatBinary(void **module, const void *image)
 
 int cuModuleLoadDataEx(void **module, const void *image, unsigned n, void *options, void *values)
 {
-	load_ex_fn *f = (load_ex_fn *)(uintptr_t)real("cuModuleLoadDataEx");
-	char *text = image ? edit_image(image) : NULL;
-	int r = f(module, text ? text : image, n, options, values);
+	load_ex_fn *f = (load_ex_fn *)(uintptr_t)stand_in_real("cuModuleLoadDataEx");
+	char *text = begin(image);
 
-	free(text);
-	return r;
+	return end(text, f(module, text ? text : image, n, options, values), module, false);
 }
 
 int cuLibraryLoadData(void **library, const void *image, void *options, void *values, unsigned n,
 		      void *library_options, void *library_values, unsigned library_n)
 {
-	load_library_fn *f = (load_library_fn *)(uintptr_t)real("cuLibraryLoadData");
-	char *text = image ? edit_image(image) : NULL;
-	int r = f(library, text ? text : image, options, values, n, library_options, library_values,
-		  library_n);
+	load_library_fn *f = (load_library_fn *)(uintptr_t)stand_in_real("cuLibraryLoadData");
+	char *text = begin(image);
 
-	free(text);
-	return r;
+	return end(text,
+		   f(library, text ? text : image, options, values, n, library_options, library_values,
+		     library_n),
+		   library, true);
 }
 
-/* Pieces are edited when they are handed over: what is linked of them is edited then. */
+/* Pieces are changed when they are handed over: what is linked of them is changed then. */
 int cuLinkAddData_v2(void *state, int kind, void *data, size_t bytes, const char *name, unsigned n,
 		     void *options, void *values)
 {
-	link_data_fn *f = (link_data_fn *)(uintptr_t)real("cuLinkAddData_v2");
-	const struct fault_rule *r = rule();
-	struct ptx_edited e = {0};
-	int result;
+	link_data_fn *f = (link_data_fn *)(uintptr_t)stand_in_real("cuLinkAddData_v2");
+	char *text = stand_in_changes_pieces && kind == CODE_PTX ? stand_in_change(data, strnlen(data, bytes))
+								 : NULL;
+	int r = text ? f(state, kind, text, strlen(text) + 1, name, n, options, values)
+		     : f(state, kind, data, bytes, name, n, options, values);
 
-	if (r && kind == CODE_PTX)
-		e = ptx_edit(data, strnlen(data, bytes), r, NULL, NULL);
-	result = e.text ? f(state, kind, e.text, e.bytes + 1, name, n, options, values)
-			: f(state, kind, data, bytes, name, n, options, values);
-	free(e.text);
-	return result;
+	free(text);
+	return r;
 }
