@@ -4,10 +4,10 @@
  * on the interpreter, with PTX that logs what chosen blocks do (ptx/instrument); each logged instruction is judged on its own
  * operands, what comes from memory by what the interpreter read there.
  *
- * - narrow.c: which launches, which blocks; the rows of the result
+ * - narrow.c: which launches; narrow_search.c: which blocks, which parts of the log; narrow_row.c: the rows of the result
  * - narrow_launch.c: in the process that replays: the log is filled and kept
  * - narrow_log.c: reads logs
- * - narrow_judge.c, narrow_execute.c: instructions on their operands, on the interpreter
+ * - narrow_batch.c, narrow_judge.c, narrow_fused.c, narrow_execute.c: instructions on their operands, on the interpreter
  * - narrow_stores.c, narrow_atomics.c, narrow_memory.c: values that came from memory; the first place at which anything is another
  * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
