@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "form.h"
+#include "tests/nvidia/device_cuda.h"
 #include "zluda_core/device.h"
 
 struct runner runner = {.device = &device_interp, .stride = 1};
 
 static const struct device_ops *const devices[] = {
 	&device_interp,
+	&device_cuda,
 #ifdef WITH_AMDEMU
 	&device_amdemu,
 #endif

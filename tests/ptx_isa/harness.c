@@ -171,7 +171,7 @@ int suite_emit(struct suite *s, const char *path)
 	return o ? 0 : -1;
 }
 
-enum { NBUFFERS = 4 };
+enum { INPUT, OUTPUT, GLOBALS, TEXELS, NBUFFERS };
 static const uint64_t bases[NBUFFERS] = {INPUT_BASE, OUTPUT_BASE, GLOBALS_BASE, TEXEL_BASE};
 
 struct machine {
@@ -180,6 +180,8 @@ struct machine {
 	struct ptx_module *module;
 	struct dev_module *loaded;
 	struct dev_mem *mem[NBUFFERS];
+	uint64_t base[NBUFFERS];
+	bool lost; /* a launch failed: hardware does nothing more in this context */
 	uint64_t *symbols;
 	uint64_t *in, *out;
 	struct want *want;
@@ -212,7 +214,7 @@ static int map_buffer(struct machine *m, unsigned i, struct diag *d)
 {
 	int rc = m->ops->mem_create(m->dev, BUFFER_BYTES, &m->mem[i], d);
 
-	return rc ? rc : m->ops->map(m->dev, bases[i], BUFFER_BYTES, m->mem[i], 0, false, d);
+	return rc ? rc : m->ops->map(m->dev, m->base[i], BUFFER_BYTES, m->mem[i], 0, false, d);
 }
 
 /* Addresses in initialisers: of variables only. */
@@ -235,7 +237,7 @@ static int relocate(struct machine *m, struct diag *d)
 static int place_symbols(struct machine *m, struct diag *d)
 {
 	struct ptx_module *mod = m->module;
-	uint64_t at = GLOBALS_BASE;
+	uint64_t at = m->base[GLOBALS];
 	int rc = 0;
 
 	m->symbols = calloc(mod->nsymbols + 1, sizeof(*m->symbols));
@@ -255,15 +257,17 @@ static int place_symbols(struct machine *m, struct diag *d)
 	return rc ? rc : relocate(m, d);
 }
 
-/* Hardware maps in one window, which has to be where the addresses are. */
-static int take_window(struct machine *m, struct diag *d)
+/* Hardware maps in one window. Descriptors of textures hold addresses: these want the window where it is asked for. */
+static int take_window(struct machine *m, const struct suite *s, struct diag *d)
 {
 	uint64_t base = INPUT_BASE, bytes = 4ull << 30;
 	int rc = m->ops->window ? m->ops->window(m->dev, &base, &bytes, d) : 0;
 
-	if (!rc && base != INPUT_BASE)
+	if (!rc && s->ntextures && base != INPUT_BASE)
 		rc = diag_set(d, CUTRACE_ENOTSUP, m->ops->name, "the device gives no memory at %#llx",
 			      INPUT_BASE);
+	for (unsigned i = 0; i < NBUFFERS; i++)
+		m->base[i] = bases[i] - INPUT_BASE + base;
 	return rc;
 }
 
@@ -278,7 +282,7 @@ static int machine_open(struct machine *m, const struct suite *s, const struct d
 	m->ops = ops;
 	rc = m->ops->open(&m->dev, 0, options, &host, d);
 	if (!rc)
-		rc = take_window(m, d);
+		rc = take_window(m, s, d);
 	if (rc)
 		goto out;
 	for (unsigned i = 0; i < NBUFFERS && !rc; i++)
@@ -295,7 +299,7 @@ static int machine_open(struct machine *m, const struct suite *s, const struct d
 		       m->module->errors[i].what);
 	rc = place_symbols(m, d);
 	if (!rc && s->texel_bytes)
-		rc = m->ops->write(m->dev, TEXEL_BASE, s->texels, s->texel_bytes, d);
+		rc = m->ops->write(m->dev, m->base[TEXELS], s->texels, s->texel_bytes, d);
 	for (unsigned i = 0; i < s->ntextures && !rc; i++)
 		rc = m->ops->texture_set(m->dev, &s->textures[i], d);
 	env.symbol_addr = m->symbols;
@@ -319,7 +323,7 @@ static void machine_close(struct machine *m)
 	if (m->module)
 		ptx_module_free(m->module);
 	for (unsigned i = 0; i < NBUFFERS && m->mem[i]; i++) {
-		m->ops->unmap(m->dev, bases[i], BUFFER_BYTES, &d);
+		m->ops->unmap(m->dev, m->base[i], BUFFER_BYTES, &d);
 		m->ops->mem_destroy(m->dev, m->mem[i]);
 	}
 	if (m->dev)
@@ -410,7 +414,7 @@ static int launch(struct machine *m, struct dev_kernel *k, const struct form *f,
 		  size_t bytes)
 {
 	static uint64_t launch_id;
-	uint64_t params[32] = {INPUT_BASE, OUTPUT_BASE};
+	uint64_t params[32] = {m->base[INPUT], m->base[OUTPUT]};
 	unsigned block = group_size(f);
 	struct dev_launch l = {.kernel = k,
 			       .grid = {total / block, 1, 1},
@@ -431,12 +435,13 @@ static int launch(struct machine *m, struct dev_kernel *k, const struct form *f,
 		memcpy(params + 2, f->param_data, f->param_bytes);
 	memset(&fault, 0, sizeof(fault));
 	memset(m->out, PATTERN, out_bytes);
-	if ((in_bytes && m->ops->write(m->dev, INPUT_BASE, m->in, in_bytes, &d)) ||
-	    m->ops->write(m->dev, OUTPUT_BASE, m->out, out_bytes, &d)) {
+	if ((in_bytes && m->ops->write(m->dev, m->base[INPUT], m->in, in_bytes, &d)) ||
+	    m->ops->write(m->dev, m->base[OUTPUT], m->out, out_bytes, &d)) {
 		snprintf(why, bytes, "write: %s", d.what);
 		return -1;
 	}
 	if (m->ops->launch(m->dev, &l, &fault)) {
+		m->lost = m->ops != &device_interp;
 		if (f->faults && fault.kind == DEV_FAULT_TRAP)
 			return 0;
 		snprintf(why, bytes, "fault: %s", fault.message);
@@ -446,7 +451,7 @@ static int launch(struct machine *m, struct dev_kernel *k, const struct form *f,
 		snprintf(why, bytes, "the launch did not trap");
 		return -1;
 	}
-	if (m->ops->read(m->dev, m->out, OUTPUT_BASE, out_bytes, &d)) {
+	if (m->ops->read(m->dev, m->out, m->base[OUTPUT], out_bytes, &d)) {
 		snprintf(why, bytes, "read: %s", d.what);
 		return -1;
 	}
@@ -614,18 +619,45 @@ static bool open_or_say(struct machine *m, const struct suite *s, const struct d
 	return false;
 }
 
+static bool is_wanted(const struct form *f, const char *filter)
+{
+	return (!filter || strstr(f->name, filter)) && runner_wants();
+}
+
+/* Not with a device that has no textures. */
+static bool left_out(const struct suite *s, const char *filter, struct tally *t)
+{
+	if (!s->ntextures || runner.device->texture_set)
+		return false;
+	printf("left out suite %s: device %s has no textures\n", s->name, runner.device->name);
+	for (unsigned i = 0; i < s->n; i++)
+		t->refused += is_wanted(&s->forms[i], filter);
+	return true;
+}
+
+static bool reopen(struct machine *m, const struct suite *s)
+{
+	machine_close(m);
+	memset(m, 0, sizeof(*m));
+	return open_or_say(m, s, runner.device, runner.options);
+}
+
 void suite_run(struct suite *s, const char *filter, struct tally *t)
 {
 	struct machine m = {0}, twin = {0};
-	bool other = runner.device != &device_interp;
+	bool other = runner.device != &device_interp, open;
 
-	if (!open_or_say(&m, s, runner.device, runner.options) ||
-	    (other && !open_or_say(&twin, s, &device_interp, NULL)))
-		t->failed++;
-	else
-		for (unsigned i = 0; i < s->n; i++)
-			if ((!filter || strstr(s->forms[i].name, filter)) && runner_wants())
-				form_run(&m, other ? &twin : NULL, &s->forms[i], i, s->name, t);
+	if (left_out(s, filter, t))
+		return;
+	open = open_or_say(&m, s, runner.device, runner.options) &&
+	       (!other || open_or_say(&twin, s, &device_interp, NULL));
+	for (unsigned i = 0; i < s->n && open; i++) {
+		if (!is_wanted(&s->forms[i], filter))
+			continue;
+		form_run(&m, other ? &twin : NULL, &s->forms[i], i, s->name, t);
+		open = !m.lost || reopen(&m, s);
+	}
+	t->failed += !open;
 	machine_close(&m);
 	if (other)
 		machine_close(&twin);

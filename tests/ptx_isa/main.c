@@ -3,7 +3,8 @@
  * test_ptx_isa [options] [FILTER]: runs every form, one line each, and counts; then says how much of the ISA that is
  * (coverage.h). Options:
  *   --missing          name each form that no test executes
- *   --device NAME      on another device than the interpreter: amdemu:gfx1100[,options], hip
+ *   --device NAME      on another device than the interpreter: amdemu:gfx1100[,options], hip,
+ *                      cuda[:options] (tests/nvidia/device_cuda.h)
  *   --results FILE     write a line for each form (form.h); table.sh makes a table of such files
  *   --stride N[,PHASE] only one form in N
  *   --emit DIR         write the modules as PTX instead, so that another assembler can judge their syntax

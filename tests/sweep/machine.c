@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zluda_core/device.h"
+#include "tests/nvidia/device_cuda.h"
 
-#define INPUT_BASE  0x550000000000ull
-#define OUTPUT_BASE 0x560000000000ull
-#define BLOCK       128
+#define WINDOW_BASE  0x550000000000ull
+#define WINDOW_BYTES (1ull << 30)
+#define BLOCK        128
 
 struct machine {
 	struct group *groups;
@@ -22,6 +22,7 @@ struct machine {
 	struct ptx_module *module;
 	struct dev_module *loaded;
 	struct dev_mem *mem[2];
+	uint64_t input, output; /* addresses */
 	uint64_t *symbols;
 	uint64_t launches;
 };
@@ -111,15 +112,27 @@ static int no_free(void *ctx, uint64_t addr)
 
 static const struct dev_host host = {.print = drop_text, .heap_alloc = no_heap, .heap_free = no_free};
 
-static int map(struct machine *m, unsigned i, uint64_t base, uint64_t bytes, struct diag *d)
+#define INPUT_BYTES  ((uint64_t)BATCH * 3 * 8)
+#define OUTPUT_BYTES ((uint64_t)BATCH * MAX_FORMS * 8)
+
+static int map(struct machine *m, unsigned i, uint64_t addr, uint64_t bytes, struct diag *d)
 {
 	int rc = m->ops->mem_create(m->dev, bytes, &m->mem[i], d);
 
-	return rc ? rc : m->ops->map(m->dev, base, bytes, m->mem[i], 0, false, d);
+	return rc ? rc : m->ops->map(m->dev, addr, bytes, m->mem[i], 0, false, d);
 }
 
-#define INPUT_BYTES  ((uint64_t)BATCH * 3 * 8)
-#define OUTPUT_BYTES ((uint64_t)BATCH * MAX_FORMS * 8)
+/* Hardware maps in one window, where it likes. */
+static int map_buffers(struct machine *m, struct diag *d)
+{
+	uint64_t base = WINDOW_BASE, bytes = WINDOW_BYTES;
+	int rc = m->ops->window ? m->ops->window(m->dev, &base, &bytes, d) : 0;
+
+	m->input = base;
+	m->output = base + WINDOW_BYTES / 2;
+	rc = rc ? rc : map(m, 0, m->input, INPUT_BYTES, d);
+	return rc ? rc : map(m, 1, m->output, OUTPUT_BYTES, d);
+}
 
 static int load(struct machine *m, unsigned n, struct diag *d)
 {
@@ -150,6 +163,7 @@ bool machine_choose(const char *name)
 {
 	static const struct device_ops *const devices[] = {
 		&device_interp,
+		&device_cuda,
 #ifdef WITH_AMDEMU
 		&device_amdemu,
 #endif
@@ -177,8 +191,7 @@ struct machine *machine_open(struct group *groups, unsigned n)
 	m->groups = groups;
 	m->ops = chosen.ops;
 	rc = m->ops->open(&m->dev, 0, chosen.options, &host, &d);
-	rc = rc ? rc : map(m, 0, INPUT_BASE, INPUT_BYTES, &d);
-	rc = rc ? rc : map(m, 1, OUTPUT_BASE, OUTPUT_BYTES, &d);
+	rc = rc ? rc : map_buffers(m, &d);
 	rc = rc ? rc : load(m, n, &d);
 	if (!rc)
 		return m;
@@ -196,9 +209,9 @@ void machine_close(struct machine *m)
 	if (m->module)
 		ptx_module_free(m->module);
 	if (m->mem[0])
-		m->ops->unmap(m->dev, INPUT_BASE, INPUT_BYTES, &d);
+		m->ops->unmap(m->dev, m->input, INPUT_BYTES, &d);
 	if (m->mem[1])
-		m->ops->unmap(m->dev, OUTPUT_BASE, OUTPUT_BYTES, &d);
+		m->ops->unmap(m->dev, m->output, OUTPUT_BYTES, &d);
 	for (unsigned i = 0; i < 2 && m->mem[i]; i++)
 		m->ops->mem_destroy(m->dev, m->mem[i]);
 	if (m->dev)
@@ -210,7 +223,7 @@ void machine_close(struct machine *m)
 int machine_run(struct machine *m, unsigned group, const uint64_t *in, uint64_t *out, unsigned count)
 {
 	const struct group *g = &m->groups[group];
-	uint64_t params[2] = {INPUT_BASE, OUTPUT_BASE};
+	uint64_t params[2] = {m->input, m->output};
 	struct dev_fault fault = {0};
 	struct diag d = DIAG_INIT;
 	struct dev_launch l = {.grid = {count / BLOCK, 1, 1},
@@ -222,7 +235,7 @@ int machine_run(struct machine *m, unsigned group, const uint64_t *in, uint64_t 
 
 	snprintf(name, sizeof(name), "k%u", group);
 	if (m->ops->kernel_get(m->dev, m->loaded, name, &l.kernel, &d) ||
-	    m->ops->write(m->dev, INPUT_BASE, in, (uint64_t)count * g->nin * 8, &d)) {
+	    m->ops->write(m->dev, m->input, in, (uint64_t)count * g->nin * 8, &d)) {
 		printf("sweep of %s: %s: %s\n", g->name, d.where, d.what);
 		return -1;
 	}
@@ -230,7 +243,7 @@ int machine_run(struct machine *m, unsigned group, const uint64_t *in, uint64_t 
 		printf("sweep of %s: fault: %s\n", g->name, fault.message);
 		return -1;
 	}
-	if (m->ops->read(m->dev, out, OUTPUT_BASE, (uint64_t)count * g->n * 8, &d)) {
+	if (m->ops->read(m->dev, out, m->output, (uint64_t)count * g->n * 8, &d)) {
 		printf("sweep of %s: %s\n", g->name, d.what);
 		return -1;
 	}

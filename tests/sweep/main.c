@@ -3,7 +3,8 @@
  * sweep [--all] [--samples N] [--shard I/N] [--device NAME] [--forms] [GROUP...]: instructions against MPFR on very many operands.
  * Operands of 16 bits are always swept whole. Those of 32 bits are sampled, or swept whole with --all; --shard
  * does the I-th of N parts (from 1), so that several processes or machines can share the work. GROUP is a part of a
- * group's name ("rcp f32"). --device runs them elsewhere than on the interpreter: amdemu:gfx1100[,options]. --forms prints
+ * group's name ("rcp f32"). --device runs them elsewhere than on the interpreter: amdemu:gfx1100[,options],
+ * cuda[:options] (tests/nvidia/device_cuda.h). --forms prints
  * a line for exact forms too.
  */
 #include "sweep.h"
