@@ -129,6 +129,27 @@ static void hard_quotient(const struct group *g, uint64_t r, uint64_t *in)
 	in[1] = low_bits(in[1], n->bits);
 }
 
+/* Operands of f32 whose quotient lies as near as any to the middle of two numbers: divisor * middle is +-1 modulo a power of
+ * two. Half of the dividends are from 2^-103 to 2^-102, where a remainder has bits below the smallest subnormal. */
+static void quotient_next_to_middle(uint64_t r, uint64_t *in)
+{
+	uint32_t divisor = (uint32_t)(1u << 23 | low_bits(r >> 8, 23) | 1), middle = divisor;
+	uint32_t exponent = r & 64 ? 24 : 2 + (uint32_t)(r >> 48) % 250;
+	uint64_t dividend;
+
+	for (unsigned i = 0; i < 4; i++)
+		middle *= 2 - divisor * middle; /* its inverse (Newton) */
+	middle &= (1u << 25) - 1;
+	if (middle < 1u << 24)
+		middle = (1u << 25) - middle;
+	dividend = ((uint64_t)divisor * middle + (1u << 24)) >> 25;
+	if (dividend < 1u << 23)
+		dividend *= 2;
+	in[0] = (r >> 32 & 1) << 31 | exponent << 23 | low_bits(dividend, 23);
+	in[1] = (r >> 33 & 1) << 31 | (1 + (exponent + 318 - (r >> 34 & 127)) % 254) << 23 |
+		low_bits(divisor, 23);
+}
+
 /* Operands that make a product, sum or quotient lie half-way, just beside, or vanish. */
 static void make_hard(const struct group *g, uint64_t r, uint64_t *in)
 {
@@ -165,7 +186,9 @@ static void make_hard(const struct group *g, uint64_t r, uint64_t *in)
 	} else if (g->fn == FN_FMA) {
 		in[2] = (r & s) | (r >> 16 & 1 ? 1 : 0);
 	}
-	if (g->fn == FN_DIV && r & 16)
+	if (g->fn == FN_DIV && g->format == FORMAT_F32 && r & 64)
+		quotient_next_to_middle(mix(r), in);
+	else if (g->fn == FN_DIV && r & 16)
 		hard_quotient(g, r, in);
 	else if (g->fn == FN_DIV)
 		in[1] = (in[0] & ~low_bits(~0ull, n->mantissa)) |

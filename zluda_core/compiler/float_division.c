@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "zluda_core/compiler/float_division.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+#define SMALL 0x1p-102
 
 enum { FPMATH = 3 /* LLVMContext.h, MD_fpmath */ };
 
@@ -45,8 +48,35 @@ static LLVMValueRef raise_if_positive(const struct expansion *x, LLVMValueRef v,
 	return LLVMBuildBitCast(x->b, bit, x->f32, "");
 }
 
-static LLVMValueRef quotient(const struct expansion *x, LLVMValueRef n, LLVMValueRef d)
+/* Of constants and integers it is known. */
+static bool may_be_small(LLVMValueRef n)
 {
+	LLVMBool inexact;
+
+	if (LLVMIsAConstantFP(n))
+		return fabs(LLVMConstRealGetDouble(n, &inexact)) < SMALL;
+	return !LLVMIsASIToFPInst(n) && !LLVMIsAUIToFPInst(n);
+}
+
+/* Both operands times 2^64 where the dividend is so small that a remainder may have bits below the smallest subnormal. Then
+ * a divisor that becomes infinite leaves a quotient of zero, which v_div_fixup sees from the operands. */
+static void enlarge(const struct expansion *x, LLVMValueRef *n, LLVMValueRef *d)
+{
+	LLVMValueRef size = call(x, "llvm.fabs", x->f32, n, 1);
+	LLVMValueRef small = LLVMBuildFCmp(x->b, LLVMRealOLT, size, LLVMConstReal(x->f32, SMALL), "");
+	LLVMValueRef factor =
+		LLVMBuildSelect(x->b, small, LLVMConstReal(x->f32, 0x1p64), LLVMConstReal(x->f32, 1), "");
+
+	*n = LLVMBuildFMul(x->b, *n, factor, "");
+	*d = LLVMBuildFMul(x->b, *d, factor, "");
+}
+
+static LLVMValueRef quotient(const struct expansion *x, LLVMValueRef dividend, LLVMValueRef divisor)
+{
+	LLVMValueRef n = dividend, d = divisor;
+
+	if (may_be_small(n))
+		enlarge(x, &n, &d);
 	LLVMValueRef denominator = LLVMBuildExtractValue(x->b, scale(x, n, d, false), 0, "");
 	LLVMValueRef scaled = scale(x, n, d, true);
 	LLVMValueRef numerator = LLVMBuildExtractValue(x->b, scaled, 0, "");
@@ -60,7 +90,7 @@ static LLVMValueRef quotient(const struct expansion *x, LLVMValueRef n, LLVMValu
 	q = fma_of(x, fma_of(x, minus, q, numerator), y, q);
 	LLVMValueRef rest = fma_of(x, minus, q, numerator);
 	q = call(x, "llvm.amdgcn.div.fmas", x->f32, (LLVMValueRef[]){rest, y, q, flag}, 4);
-	return call(x, "llvm.amdgcn.div.fixup", x->f32, (LLVMValueRef[]){q, d, n}, 3);
+	return call(x, "llvm.amdgcn.div.fixup", x->f32, (LLVMValueRef[]){q, divisor, dividend}, 3);
 }
 
 static LLVMValueRef element(const struct expansion *x, LLVMValueRef v, unsigned k)

@@ -8,8 +8,9 @@
  *
  * Here it is y0 + e * (e > 0 ? y0 | 1 : y0), with the last bit of the significand set: two instructions more. It was
  * tried for each of the 2^23 significands of b and every y0 within 1 ulp: y is the nearest one always, and then so is the
- * quotient, where the remainder a - b * q is exact. It is not for dividends from 2^-103 to 2^-102, which v_div_scale leaves
- * as they are, going by the documents: the remainder's last bit may be 2^-150.
+ * quotient, where the remainder a - b * q is exact. Its last bit is worth 2^-47 of a's exponent: 2^-150, and lost, for a from
+ * 2^-103 to 2^-102, which v_div_scale leaves as they are, going by the documents. Dividends below 2^-102 are scaled here,
+ * with their divisors: four instructions more, none for dividends that are constants or were integers.
  */
 #ifndef CUTRACE_FLOAT_DIVISION_H
 #define CUTRACE_FLOAT_DIVISION_H
