@@ -13,10 +13,3 @@ folder=${2:-$build/amd}
 here=$(cd "$(dirname "$0")" && pwd)
 
 RUN=$here/run.sh sh "$here/../nvidia/pack.sh" "$build" "$folder"
-if [ -x "$build/tests/ptx_isa/test_ptx_isa" ]; then
-	cp "$build/tests/ptx_isa/test_ptx_isa" "$folder/bin/"
-	ldd "$folder/bin/test_ptx_isa" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
-		grep -E '/lib(cmocka|mpfr|gmp)\.so' | while IFS= read -r library; do
-		cp -L "$library" "$folder/system/"
-	done
-fi

@@ -12,6 +12,7 @@ work=$build/tests/nvidia/round_trip
 rm -rf "$work"
 mkdir -p "$work"
 sh "$here/pack.sh" "$build" "$work/packed"
-DRIVER=$work/packed/lib/cutrace/zluda/libcuda.so.1 sh "$work/packed/run.sh" "$work/out"
+EVIDENCE='driver_reduction driver_fft runtime_histogram' STRIDE=97 SAMPLES=0 STEPS=2 TARGET=sm_90a \
+	DRIVER=$work/packed/lib/cutrace/zluda/libcuda.so.1 sh "$work/packed/run.sh" "$work/out"
 [ "$(find "$work/out" -type f | wc -l)" -le 8 ]
 sh "$here/check_returned.sh" "$work/out" "$build"

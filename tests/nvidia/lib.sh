@@ -34,7 +34,7 @@ all_programs()
 	done
 }
 
-# Fills archives up to 15 MiB, five at most (three files are text). A trace that is larger stays behind, by name.
+# Fills archives up to 15 MiB, three at most (the other files are text). A trace that is larger stays behind, by name.
 pack_traces()
 {
 	number=1 bytes=0 list=
@@ -42,7 +42,7 @@ pack_traces()
 	for trace in *.trace; do
 		[ -e "$trace" ] || break
 		size=$(gzip -c "$trace" | wc -c)
-		if [ "$size" -gt 15728640 ] || [ "$number" -gt 5 ]; then
+		if [ "$size" -gt 15728640 ] || [ "$number" -gt 3 ]; then
 			printf '%-28s trace left behind: %s bytes\n' "$trace" "$size"
 			continue
 		fi
@@ -54,5 +54,5 @@ pack_traces()
 		bytes=$((bytes + size)) list="$list $trace"
 	done
 	# shellcheck disable=SC2086
-	[ -z "$list" ] || [ "$number" -gt 5 ] || tar -czf "$out/traces-$number.tar.gz" $list
+	[ -z "$list" ] || [ "$number" -gt 3 ] || tar -czf "$out/traces-$number.tar.gz" $list
 }

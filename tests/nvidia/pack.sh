@@ -6,7 +6,7 @@
 # RUN= names another run.sh to be packed (tests/amd has one).
 #
 # Collects in FOLDER (default: BUILD/nvidia) what run.sh needs on another machine: cutrace, its libraries (also the
-# system's that such a machine may lack) and the test programs. Nothing has to be installed there.
+# system's that such a machine may lack), the test programs, and the tests of instructions. Nothing has to be installed there.
 set -eu
 
 build=$(cd "$1" && pwd)
@@ -20,9 +20,14 @@ cp -R "$build/lib/cutrace" "$folder/lib/"
 find "$build/tests/programs" -maxdepth 1 -type f -perm -u+x -exec cp {} "$folder/programs/" \;
 cp "${RUN:-$here/run.sh}" "$here/lib.sh" "$here/../e2e/programs.list" "$folder/"
 
+cmake --build "$build" --target training_step >/dev/null || echo 'pack.sh: no training_step: its cost is not measured' >&2
+for tool in "$build/tests/ptx_isa/test_ptx_isa" "$build/tests/sweep/sweep" "$build/bench/training_step"; do
+	[ ! -x "$tool" ] || cp "$tool" "$folder/bin/"
+done
+
 # Shared libraries, but for those that belong to the C library and must match the kernel's loader.
 {
-	ldd "$folder/bin/cutrace"
+	for program in "$folder"/bin/*; do ldd "$program"; done
 	find "$folder/lib" -name '*.so*' -exec ldd {} \;
 	find "$folder/lib" -type f -perm -u+x ! -name '*.so*' -exec ldd {} \; 2>/dev/null || true
 	for program in "$folder"/programs/runtime_*; do
