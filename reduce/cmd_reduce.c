@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cutrace reduce: of a trace with a launch that differs on a target, the smallest launch that still does: one launch, few
- * blocks and threads, small buffers, short PTX. Whatever is left out, the interpreter makes new results to compare with,
+ * blocks and threads, small buffers, short PTX; or the fewest launches, where it takes several. Whatever is left out, the interpreter makes new results to compare with,
  * and the target is asked again.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/device_option.h"
+#include "reduce/launches.h"
 #include "reduce/passes.h"
 #include "reduce/reduce.h"
 #include "replay/excerpt.h"
@@ -22,7 +23,8 @@ static const char help[] =
 	"Of a trace that differs on a device, the smallest launch that still does: other launches,\n"
 	"functions, blocks, threads, buffers and PTX statements are left out as long as the kernel's\n"
 	"results differ there. What it is to write is made anew by the interpreter at each step, so\n"
-	"OUT has that, and not what was recorded; its note says so. FILE must have been recorded with\n"
+	"OUT has that, and not what was recorded; its note says so. What no launch shows alone is left as\n"
+	"the fewest launches that show it one after the other. FILE must have been recorded with\n"
 	"--check=contents, or enriched.\n\n"
 	"  -o, --output OUT     the new trace\n"
 	"  --device D           the device that is wrong (as of cutrace replay)\n"
@@ -67,14 +69,28 @@ static void say(const char *what, uint64_t now, uint64_t before)
 	printf("  %-12s %llu of %llu\n", what, (unsigned long long)now, (unsigned long long)before);
 }
 
+static void say_steps(const struct judge *j)
+{
+	printf("  %-12s %u tried, %u held%s\n", "steps", j->tried, j->held,
+	       j->out_of_time           ? "; ended by --time"
+	       : workroom_interrupted() ? "; interrupted"
+					: "");
+}
+
+static void say_head(const struct options *o, const struct judge *j, const struct culprit *c)
+{
+	printf("%s: %s, call %llu of %s, still %s\n", o->output, c->kernel, (unsigned long long)c->call,
+	       o->input, j->fault ? "faults" : "differs");
+}
+
 static void say_result(const struct options *o, const struct judge *j, const struct culprit *c,
 		       const struct culprit *now, const struct scene_size *before)
 {
 	struct scene_size z;
 
 	scene_measure(j->current, &z);
-	printf("%s: %s, call %llu of %s, still %s\n", o->output, c->kernel, (unsigned long long)c->call,
-	       o->input, j->fault ? "faults" : "differs");
+	say_head(o, j, c);
+	say("launches", 1, c->launches);
 	say("blocks", z.blocks, before->blocks);
 	say("threads", z.threads, before->threads);
 	say("buffers", z.buffers, before->buffers);
@@ -86,10 +102,18 @@ static void say_result(const struct options *o, const struct judge *j, const str
 	if (c->op[0] && now->op[0] && strcmp(c->op, now->op))
 		printf("  %-12s the whole launch is wrong first in %s: this may be another fault\n", "note",
 		       c->line);
-	printf("  %-12s %u tried, %u held%s\n", "steps", j->tried, j->held,
-	       j->out_of_time           ? "; ended by --time"
-	       : workroom_interrupted() ? "; interrupted"
-					: "");
+	say_steps(j);
+}
+
+static void say_several(const struct options *o, const struct judge *j, const struct culprit *c,
+			unsigned left)
+{
+	say_head(o, j, c);
+	say("launches", left, c->launches);
+	printf("  %-12s the last of them alone is right: the trace differs where its launches are replayed one after the "
+	       "other\n",
+	       "note");
+	say_steps(j);
 }
 
 /* ---- the work --------------------------------------------------------------------------------------- */
@@ -118,7 +142,7 @@ static void reduce_all(struct judge *j, const struct culprit *c)
 }
 
 /* Checked, so that nothing is left out that makes results depend on chance; unless the kernel is like that anyway. */
-static int first_step(struct judge *j, struct diag *d)
+static int first_step(struct judge *j, bool *agrees, struct diag *d)
 {
 	static const char *const references[] = {"interp:check=uninit+races+barriers,check_error=1",
 						 "interp"};
@@ -138,6 +162,7 @@ static int first_step(struct judge *j, struct diag *d)
 		return diag_set(d, CUTRACE_EIO, j->kernel, "interrupted");
 	if (d->code)
 		return d->code;
+	*agrees = true;
 	diag_set(
 		d, CUTRACE_EINVAL, j->kernel,
 		"the target makes of it what the interpreter does: it is the recording that differs, and nothing can be left "
@@ -158,25 +183,29 @@ static int keep(const struct judge *j, const char *to, struct diag *d)
 	return excerpt_make(j->room, &q, d) || move_file(whole, to, d) ? d->code : 0;
 }
 
-static int take_scene(const struct options *o, struct judge *j, struct culprit *c, struct scene *s,
-		      struct diag *d)
+/* The launch that differs first; c->call 0: none does. */
+static int find_launch(const struct options *o, struct judge *j, struct culprit *c, struct diag *d)
 {
-	const char *result = workroom_path(j->room, "first.db"),
-		   *first = workroom_path(j->room, "first.trace");
-	struct excerpt_request q = {.trace = o->input, .out = first, .ptx_only = true};
-	int rc = culprit_replay(j, o->input, result, o->launches, d);
+	const char *result = workroom_path(j->room, "first.db");
+	int rc = culprit_replay(j, o->input, result, j->in_order ? NULL : o->launches, d);
 
 	if (rc)
 		return rc;
-	if (!culprit_find(c, result)) {
-		diag_set(d, CUTRACE_ENOENT, o->input, "none of its launches differs on %s",
-			 o->driver ? o->driver : o->device);
-		return d->code;
-	}
+	culprit_find(c, result);
+	c->launches = c->call ? launches_of(o->input, c->call, d) : 0;
 	j->kernel = c->kernel;
 	j->fault = c->fault;
-	q.first = q.last = c->call;
-	rc = excerpt_make(j->room, &q, d);
+	return d->code;
+}
+
+static int take_scene(const struct options *o, struct judge *j, const struct culprit *c, struct scene *s,
+		      struct diag *d)
+{
+	const char *first = workroom_path(j->room, "first.trace");
+	const struct excerpt_request q = {
+		.trace = o->input, .out = first, .first = c->call, .last = c->call, .ptx_only = true};
+	int rc = excerpt_make(j->room, &q, d);
+
 	return rc ? rc : scene_load(s, first, d);
 }
 
@@ -191,13 +220,14 @@ static void find_line(struct judge *j, const char *trace, struct culprit *now)
 		culprit_find(now, result);
 }
 
-static int reduce(const struct options *o, struct judge *j, struct diag *d)
+/* One launch. *agrees: alone, the target makes of it what the interpreter does. */
+static int reduce_one(const struct options *o, struct judge *j, const struct culprit *c, bool *agrees,
+		      struct diag *d)
 {
-	struct culprit c;
 	struct culprit now = {0};
 	struct scene_size before;
 	struct scene s, first;
-	int rc = take_scene(o, j, &c, &s, d);
+	int rc = take_scene(o, j, c, &s, d);
 
 	if (rc)
 		return rc;
@@ -206,10 +236,10 @@ static int reduce(const struct options *o, struct judge *j, struct diag *d)
 	j->current = &s;
 	scene_measure(&s, &before);
 	if (!rc)
-		rc = first_step(j, d);
+		rc = first_step(j, agrees, d);
 	if (!rc) {
 		j->end_s = o->time_s > 0 ? judge_now() + o->time_s : 0;
-		reduce_all(j, &c);
+		reduce_all(j, c);
 		if (j->progress)
 			fputs("\r\033[K", stderr);
 		rc = keep(j, o->output, d);
@@ -217,10 +247,85 @@ static int reduce(const struct options *o, struct judge *j, struct diag *d)
 			find_line(j, o->output, &now);
 	}
 	if (!rc && !o->quiet)
-		say_result(o, j, &c, &now, &before);
+		say_result(o, j, c, &now, &before);
 	scene_drop(&s);
 	scene_free(&first);
 	return rc;
+}
+
+/* What no launch shows by itself. 0 and *left 0 or 1: nor do these. */
+static int reduce_several(const struct options *o, struct judge *j, struct culprit *c, unsigned *left,
+			  struct diag *d)
+{
+	int rc;
+
+	j->in_order = true;
+	rc = find_launch(o, j, c, d);
+	if (rc || !c->call)
+		return rc;
+	j->end_s = o->time_s > 0 ? judge_now() + o->time_s : 0;
+	rc = launches_reduce(j, o->input, c, left, d);
+	if (rc || *left < 2)
+		return rc;
+	rc = move_file(j->best, o->output, d);
+	if (!rc && !o->quiet)
+		say_several(o, j, c, *left);
+	return rc;
+}
+
+/* What no excerpt can have: the launch with all calls before it, as `cutrace trim` makes that. 0, or *why stays. */
+static int trim_instead(const struct options *o, struct judge *j, const struct culprit *c, struct diag *why)
+{
+	const char *whole = workroom_path(j->room, "whole.trace"),
+		   *result = workroom_path(j->room, "target.db");
+	char call[24];
+	const char *const args[] = {"trim", "--launches", call, "-o", whole, "--", o->input, NULL};
+	struct diag d = DIAG_INIT;
+	int status;
+
+	snprintf(call, sizeof(call), "%llu", (unsigned long long)c->call);
+	if (workroom_cutrace(j->room, args, NULL, "trim.err", j->step_s))
+		return why->code;
+	status = judge_replay(j, whole, result, NULL);
+	if (status != REPLAY_DIFFERS || !judge_shows(j, result) || move_file(whole, o->output, &d))
+		return why->code;
+	if (o->quiet)
+		return 0;
+	say_head(o, j, c);
+	say("launches", 1, c->launches);
+	printf("  %-12s %s; all calls before it are there, and nothing was made smaller\n", "note",
+	       why->what);
+	return 0;
+}
+
+static int reduce(const struct options *o, struct judge *j, struct diag *d)
+{
+	struct culprit c = {0};
+	struct diag alone = DIAG_INIT, several = DIAG_INIT;
+	bool agrees = false;
+	unsigned left = 0;
+	int rc = find_launch(o, j, &c, d);
+
+	if (rc)
+		return rc;
+	if (c.call && (!reduce_one(o, j, &c, &agrees, &alone) || !agrees)) {
+		if (alone.code != CUTRACE_ENOTSUP || trim_instead(o, j, &c, &alone))
+			*d = alone;
+		return d->code;
+	}
+	rc = reduce_several(o, j, &c, &left, &several);
+	if (left > 1) {
+		*d = several;
+		return rc;
+	}
+	if (alone.code)
+		*d = alone;
+	else if (rc)
+		*d = several;
+	else
+		diag_set(d, CUTRACE_ENOENT, o->input, "none of its launches differs on %s",
+			 o->driver ? o->driver : o->device);
+	return d->code;
 }
 
 static int run(const struct options *o)

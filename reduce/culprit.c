@@ -52,7 +52,7 @@ static void find_line(struct culprit *c, sqlite3_stmt *st)
 bool culprit_find(struct culprit *c, const char *result)
 {
 	static const char sql[] =
-		"SELECT v.call, v.kernel_name, v.grade, v.wrong_thread, v.wrong_line, v.wrong_ptx, s.line, s.text, s.block"
+		"SELECT CASE WHEN v.launch > 0 THEN v.launch ELSE v.call END, v.kernel_name, v.grade, v.wrong_thread, v.wrong_line, v.wrong_ptx, s.line, s.text, s.block"
 		" FROM verdict v LEFT JOIN store s ON s.verdict = v.id WHERE v.pass = 1 AND v.grade IN ('differs', "
 		"'fault') AND v.kind IN ('written', 'fault') ORDER BY v.call, v.wrong_ptx IS NULL, s.id IS NULL, v.id LIMIT 1";
 	sqlite3 *db = NULL;

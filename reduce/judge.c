@@ -38,14 +38,15 @@ int judge_replay(const struct judge *j, const char *trace, const char *result, c
 {
 	const char *args[32] = {"replay",
 				"-q",
-				"--isolated",
 				"-o",
 				result,
 				j->driver ? "--driver" : "--device",
 				j->driver ? j->driver : j->device};
-	unsigned n = 7;
+	unsigned n = 6;
 
-	for (; more && *more && n < 28; more++)
+	if (!j->in_order)
+		args[n++] = "--isolated";
+	for (; more && *more && n < 27; more++)
 		args[n++] = *more;
 	args[n++] = "--";
 	args[n] = trace;

@@ -17,7 +17,8 @@ struct judge {
 	const char *reference;       /* device that makes what is right */
 	const char *kernel;          /* whose results are to differ */
 	bool fault;                  /* it is to fault instead */
-	double step_s, end_s;        /* of one replay; by the monotonic clock, 0: none */
+	bool in_order;        /* launches one after the other, as they were recorded, not each by itself */
+	double step_s, end_s; /* of one replay; by the monotonic clock, 0: none */
 	const char *note;
 	bool keep_lines;       /* .file and .loc of the PTX stay */
 	char *best;            /* path of the last excerpt that showed it */

@@ -21,6 +21,7 @@ struct judge;
 /* The launch that differs first. */
 struct culprit {
 	uint64_t call;
+	unsigned launches; /* of its process, all of them */
 	char kernel[1024];
 	bool fault;
 	bool has_block;

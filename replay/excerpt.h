@@ -65,7 +65,9 @@ struct workroom;
 
 struct excerpt_request {
 	const char *trace, *out;
-	uint64_t first, last;                         /* calls */
+	uint64_t first, last;  /* calls */
+	const uint64_t *calls; /* NULL: all of these; else those of them that are here, in order */
+	size_t ncalls;
 	const char *device;                           /* NULL: the interpreter */
 	bool remake, ptx_only, all_memory, scratch;   /* as of struct replay_options */
 	char *(*edit)(const char *ptx, size_t bytes); /* likewise */

@@ -66,6 +66,8 @@ int excerpt_make(const struct workroom *w, const struct excerpt_request *q, stru
 				   .stop_at =
 					   q->remake ? UINT64_MAX : q->last, /* nobody asks who stored what */
 				   .excerpt = q->out,
+				   .excerpt_calls = q->calls,
+				   .excerpt_ncalls = q->ncalls,
 				   .excerpt_remake = q->remake,
 				   .excerpt_ptx_only = q->ptx_only,
 				   .excerpt_scratch = q->scratch,

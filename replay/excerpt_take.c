@@ -55,9 +55,20 @@ static bool fail(struct engine *e, const struct call *c, const char *fmt, ...)
 	return false;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 bool excerpt_wants(const struct engine *e, uint64_t call)
 {
-	return e->opt->excerpt && !e->blame && call >= e->opt->first_launch && call <= e->opt->last_launch;
+	const struct replay_options *o = e->opt;
+
+	return o->excerpt && !e->blame && call >= o->first_launch && call <= o->last_launch &&
+	       (!o->excerpt_calls ||
+		bsearch(&call, o->excerpt_calls, o->excerpt_ncalls, sizeof(call), by_number));
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */

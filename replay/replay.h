@@ -36,17 +36,20 @@ struct replay_options {
 		narrow; /* launches of an isolated replay in which the first wrong PTX line is looked for; 0: none */
 	uint64_t first_launch, last_launch; /* of an isolated replay: calls; 0: all */
 	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
-	unsigned repeat, warm_up; /* of launches, to time them (repeat.h); repeat 0: none */
+	unsigned repeat, warm_up;           /* of launches, to time them (repeat.h); repeat 0: none */
 	bool no_compare;                    /* what launches wrote: put back unseen */
 	const char *resume_path;            /* the result of an interrupted replay, to go on with; NULL */
 	char *resumed_path;                 /* result_path where the command line does not name it */
 	bool json, verbose, quiet;
-	bool plan; /* only what can be replayed */
+	bool plan;             /* only what can be replayed */
 	bool progress;         /* also where nobody watches: as lines */
 	bool may_restart;      /* the process may be executed again, without address randomisation */
 	bool verify_addresses; /* replay again at a second base when addresses were translated */
 	/* A trace of the launches of first_launch to last_launch alone (excerpt.h); no path: none is made. */
 	const char *excerpt;
+	const uint64_t
+		*excerpt_calls; /* NULL: all launches of that range; else those among these, in order */
+	size_t excerpt_ncalls;
 	bool excerpt_remake; /* with what they write here, instead of what they wrote when they were recorded */
 	bool excerpt_scratch;    /* it is read and thrown away */
 	bool excerpt_ptx_only;   /* without machine code */
