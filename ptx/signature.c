@@ -198,7 +198,7 @@ static int match_sources(struct body *b, const struct ptx_inst *i, const struct 
 			optional = true;
 			s++;
 		}
-		bool policy = !*s && i->flags & PTX_F_CACHE_HINT && next + size == b->noperands;
+		bool policy = (!*s || optional) && i->flags & PTX_F_CACHE_HINT && next + size == b->noperands;
 		if (!*s && !policy)
 			return body_fail(b, b->operands[next].at, "'%s' has too many operands", i->mods);
 		int rc = match_source_group(b, i, policy ? "d" : s, next, size, n++);

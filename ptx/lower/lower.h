@@ -28,11 +28,15 @@
 
 #include "ptx/ir.h"
 
+/* Instructions for the sum of four products of bytes: of two signed operands, or of any. */
+enum lower_dot4 { DOT4_NONE, DOT4_SIGNED, DOT4_ANY };
+
 struct lower_target {
 	const char *name;      /* "gfx1100" */
 	unsigned wave;         /* lanes of a wave: 32 or 64 */
 	unsigned code_object;  /* version: 5, or 6 for generic targets */
 	uint32_t shared_bytes; /* LDS that a block may have */
+	enum lower_dot4 dot4;
 };
 /* NULL: not known. */
 const struct lower_target *lower_target_find(const char *name);

@@ -10,16 +10,21 @@
 enum { LDS = 65536 };
 
 static const struct lower_target targets[] = {
-	{"gfx900", 64, 5, LDS},          {"gfx906", 64, 5, LDS},        {"gfx908", 64, 5, LDS},
-	{"gfx90a", 64, 5, LDS},          {"gfx942", 64, 5, LDS},        {"gfx1010", 32, 5, LDS},
-	{"gfx1011", 32, 5, LDS},         {"gfx1012", 32, 5, LDS},       {"gfx1013", 32, 5, LDS},
-	{"gfx1030", 32, 5, LDS},         {"gfx1031", 32, 5, LDS},       {"gfx1032", 32, 5, LDS},
-	{"gfx1033", 32, 5, LDS},         {"gfx1034", 32, 5, LDS},       {"gfx1035", 32, 5, LDS},
-	{"gfx1036", 32, 5, LDS},         {"gfx1100", 32, 5, LDS},       {"gfx1101", 32, 5, LDS},
-	{"gfx1102", 32, 5, LDS},         {"gfx1103", 32, 5, LDS},       {"gfx1150", 32, 5, LDS},
-	{"gfx1151", 32, 5, LDS},         {"gfx1152", 32, 5, LDS},       {"gfx1200", 32, 5, LDS},
-	{"gfx1201", 32, 5, LDS},         {"gfx9-generic", 64, 6, LDS},  {"gfx10-1-generic", 32, 6, LDS},
-	{"gfx10-3-generic", 32, 6, LDS}, {"gfx11-generic", 32, 6, LDS}, {"gfx12-generic", 32, 6, LDS},
+	{"gfx900", 64, 5, LDS, DOT4_NONE},          {"gfx906", 64, 5, LDS, DOT4_SIGNED},
+	{"gfx908", 64, 5, LDS, DOT4_SIGNED},        {"gfx90a", 64, 5, LDS, DOT4_SIGNED},
+	{"gfx942", 64, 5, LDS, DOT4_SIGNED},        {"gfx1010", 32, 5, LDS, DOT4_NONE},
+	{"gfx1011", 32, 5, LDS, DOT4_SIGNED},       {"gfx1012", 32, 5, LDS, DOT4_SIGNED},
+	{"gfx1013", 32, 5, LDS, DOT4_NONE},         {"gfx1030", 32, 5, LDS, DOT4_SIGNED},
+	{"gfx1031", 32, 5, LDS, DOT4_SIGNED},       {"gfx1032", 32, 5, LDS, DOT4_SIGNED},
+	{"gfx1033", 32, 5, LDS, DOT4_SIGNED},       {"gfx1034", 32, 5, LDS, DOT4_SIGNED},
+	{"gfx1035", 32, 5, LDS, DOT4_SIGNED},       {"gfx1036", 32, 5, LDS, DOT4_SIGNED},
+	{"gfx1100", 32, 5, LDS, DOT4_ANY},          {"gfx1101", 32, 5, LDS, DOT4_ANY},
+	{"gfx1102", 32, 5, LDS, DOT4_ANY},          {"gfx1103", 32, 5, LDS, DOT4_ANY},
+	{"gfx1150", 32, 5, LDS, DOT4_ANY},          {"gfx1151", 32, 5, LDS, DOT4_ANY},
+	{"gfx1152", 32, 5, LDS, DOT4_ANY},          {"gfx1200", 32, 5, LDS, DOT4_ANY},
+	{"gfx1201", 32, 5, LDS, DOT4_ANY},          {"gfx9-generic", 64, 6, LDS, DOT4_NONE},
+	{"gfx10-1-generic", 32, 6, LDS, DOT4_NONE}, {"gfx10-3-generic", 32, 6, LDS, DOT4_SIGNED},
+	{"gfx11-generic", 32, 6, LDS, DOT4_ANY},    {"gfx12-generic", 32, 6, LDS, DOT4_ANY},
 };
 
 const struct lower_target *lower_target_at(unsigned k)

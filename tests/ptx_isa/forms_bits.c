@@ -343,6 +343,68 @@ static void add_modes(struct suite *s)
 	}
 }
 
+/* What a compiler may take for a dp4a, of bytes of a shifted 64-bit number. */
+static void ref_dot_of_shifted(const struct form *f, const uint64_t *in, struct want *out)
+{
+	const uint64_t shifted = in[0] << (in[2] & 31);
+	uint32_t sum = (uint32_t)in[1];
+
+	(void)f;
+	for (unsigned k = 0; k < 4; k++)
+		sum += (uint32_t)((int8_t)(in[1] >> 8 * k) * (int8_t)(shifted >> (32 + 8 * k)));
+	out->bits = sum;
+}
+
+static void add_dots_of_shifted(struct suite *s)
+{
+	char *text = text_of(
+		"{ .reg .b64 w; .reg .b32 h, l, n; .reg .s32 x, y; and.b32 n, %%3, 31; shl.b64 w, %%1, n;\n"
+		"\tmov.b64 {l, h}, w; mov.b32 %%0, %%2;");
+
+	for (unsigned k = 0; k < 32; k += 8)
+		text = text_of("%s\n\tbfe.s32 x, %%2, %u, 8; bfe.s32 y, h, %u, 8; mad.lo.s32 %%0, x, y, %%0;",
+			       text, k, k);
+	form_add(s, "w=dww", ref_dot_of_shifted, text_of("%s }", text),
+		 "sum of products of bytes of a shifted b64");
+	form_add(s, "w=dww", ref_dot_of_shifted,
+		 "{ .reg .b64 w; .reg .b32 h, l, n; and.b32 n, %3, 31; shl.b64 w, %1, n;\n"
+		 "\tmov.b64 {l, h}, w; dp4a.s32.s32 %0, %2, h, %2; }",
+		 "dp4a.s32.s32 of a shifted b64");
+}
+
+/* Bytes of the upper half of a shifted 64-bit number and of another number, in any order: what a compiler may take for a
+ * permutation. k[0]: for each byte of the result two bits of place, and whose it is. */
+static void ref_bytes_of_shifted(const struct form *f, const uint64_t *in, struct want *out)
+{
+	const uint64_t halves[] = {in[0] << (in[2] & 31) >> 32, in[1]};
+	uint64_t v = 0;
+
+	for (unsigned k = 0; k < 4; k++)
+		v |= (halves[f->k[0] >> (3 * k + 2) & 1] >> 8 * (f->k[0] >> 3 * k & 3) & 0xff) << 8 * k;
+	out->bits = v;
+}
+
+static void add_bytes_of_shifted(struct suite *s)
+{
+	for (unsigned n = 0; n < 16; n++) {
+		const unsigned places = (n * 2654435761u >> 9) & 0xfff;
+		char *text = text_of(
+			"{ .reg .b64 w; .reg .b32 h, l, n, b; and.b32 n, %%3, 31; shl.b64 w, %%1, n;\n"
+			"\tmov.b64 {l, h}, w; mov.b32 %%0, 0;");
+		struct form *f;
+
+		for (unsigned k = 0; k < 4; k++)
+			text = text_of(
+				"%s\n\tshr.u32 b, %s, %u; and.b32 b, b, 255; shl.b32 b, b, %u; or.b32 %%0, %%0, b;",
+				text, places >> (3 * k + 2) & 1 ? "%2" : "h", 8 * (places >> 3 * k & 3),
+				8 * k);
+		f = form_add(s, "w=dww", ref_bytes_of_shifted, text_of("%s }", text),
+			     "bytes of a shifted b64 put together, %03o", places);
+		f->k[0] = places;
+		f->most = 128;
+	}
+}
+
 static void add_dots(struct suite *s)
 {
 	static const char *const types[] = {"u32", "s32"}, *const halves[] = {"lo", "hi"};
@@ -394,6 +456,8 @@ void forms_bits(struct suite *s)
 	add_logic(s);
 	add_modes(s);
 	add_dots(s);
+	add_dots_of_shifted(s);
+	add_bytes_of_shifted(s);
 	add_lop3(s);
 	f = form_add(s, "w=wmw", ref_fns, "fns.b32 %0, %1, %2, %3;", "fns.b32");
 	f->fill = fill_fns;

@@ -311,7 +311,7 @@ static void add_float_float(struct suite *s)
 		{'D', 'e', "f64.f16", false, SAT},      {'D', 'f', "f64.f32", false, FTZ | SAT},
 		{'g', 'f', "bf16.f32", true, 0},        {'g', 'D', "bf16.f64", true, 0},
 		{'g', 'e', "bf16.f16", true, 0},        {'e', 'g', "f16.bf16", true, 0},
-		{'f', 'g', "f32.bf16", false, 0},       {'D', 'g', "f64.bf16", false, 0},
+		{'f', 'g', "f32.bf16", false, FTZ},     {'D', 'g', "f64.bf16", false, 0},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

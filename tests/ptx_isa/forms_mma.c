@@ -110,6 +110,23 @@ static unsigned metadata(const struct mma *x, unsigned warp, unsigned row, unsig
 	return !x->ordered && h >> 32 & 1 ? reversed[h % 6] : ordered[h % 6];
 }
 
+/* Of 8-bit elements with k 64 and 4-bit ones with k 128, from another source than the rest: CUTLASS's layout ELayout of these
+ * shapes (cute/atom/mma_traits_sm120_sparse.hpp), from a lane (2, 2, 8) and the number of an element to the element's place
+ * in A, column by column. */
+static uint32_t metadata_of_all_lanes(const struct mma *x, unsigned warp, unsigned lane)
+{
+	static const unsigned shape[] = {2, 2, 8};
+	unsigned stride[] = {8, 16 * x->k / 2, 1}, place = 0, rest = lane, chunk = chunk_of(x);
+	uint32_t e = 0;
+
+	for (unsigned i = 0; i < 3; rest /= shape[i], i++)
+		place += rest % shape[i] * stride[i];
+	for (unsigned v = 0; v < x->k / 2; v += chunk)
+		e |= metadata(x, warp, (place + 16 * v) % 16, (place + 16 * v) / 16 / chunk)
+		     << 4 * (v / chunk);
+	return e;
+}
+
 /* A group of four lanes holds the metadata of its two rows (figures 119 to 147; where they can't be had as text: the order
  * in which CUTLASS, host_reorder.h, lays metadata out for ldmatrix). With 16 and 32-bit elements a lane has four chunks of
  * each row, with smaller ones eight chunks of one row. */
@@ -119,6 +136,8 @@ static uint32_t metadata_register(const struct mma *x, unsigned warp, unsigned l
 		 base = lanes == 1 ? x->selector : x->selector * 2, at = lane % 4 - base;
 	uint32_t e = 0;
 
+	if (lanes == 4)
+		return metadata_of_all_lanes(x, warp, lane);
 	if (lane % 4 < base || at >= lanes)
 		return (uint32_t)hash_of(warp, 'g', lane, 0); /* not this lane's: must not matter */
 	for (unsigned c = 0; x->a->bits <= 8 && c < 8; c++)

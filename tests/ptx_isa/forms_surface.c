@@ -270,7 +270,7 @@ static void add_query(struct suite *s, unsigned which, const char *query, uint64
 	struct form *f = form_add(s, "w=w", ref_constant,
 				  text_of("{ .reg .b64 h; mov.u64 h, %llu; suq.%s.b32 %%0, [h]; }",
 					  (unsigned long long)cases[which].d.handle, query),
-				  "suq.%s.b32 of %s", query, geometries[which].name);
+				  "suq.%s.b32 of surface %u", query, which);
 
 	f->k[0] = (long)v;
 	f->most = 32;
@@ -364,6 +364,15 @@ void forms_surface(struct suite *s)
 	add_query(s, 1, "height", 8);
 	add_query(s, 2, "depth", 2);
 	add_query(s, 4, "array_size", 4);
+	/* OpenCL's numbers (5.3.3): u8, and u16 of one, two and four channels */
+	for (unsigned vec = 0; vec < 3; vec++) {
+		add_query(s, NGEOMETRIES + 3 + vec, "channel_data_type", 0x10db);
+		add_query(s, NGEOMETRIES + 3 + vec, "channel_order",
+			  vec == 0   ? 0x10b0
+			  : vec == 1 ? 0x10b2
+				     : 0x10b5);
+	}
+	add_query(s, 1, "channel_data_type", 0x10da);
 	s->textures = table;
 	s->ntextures = NSURFACES;
 }

@@ -436,6 +436,105 @@ static void add_gathers(struct suite *s)
 		}
 }
 
+static void add_attribute(struct suite *s, const struct texture_case *t, const char *query, const char *of,
+			  uint64_t v)
+{
+	add_query(s, t, query, "", v);
+	s->forms[s->n - 1].name = text_of("txq.%s.b32 of %s", query, of);
+}
+
+/* Channel types and orders are OpenCL's numbers (5.3.3, table 12). */
+static void add_channels(struct suite *s)
+{
+	static const struct {
+		enum dev_texel texel;
+		unsigned channels;
+		bool to_float;
+		unsigned type, order;
+		const char *name;
+	} rows[] = {{DEV_TEXEL_F32, 4, false, 0x10de, 0x10b5, "f32"},
+		    {DEV_TEXEL_F16, 2, false, 0x10dd, 0x10b2, "f16"},
+		    {DEV_TEXEL_U8, 4, false, 0x10da, 0x10b5, "u8"},
+		    {DEV_TEXEL_S16, 1, false, 0x10d8, 0x10b0, "s16"},
+		    {DEV_TEXEL_U32, 1, false, 0x10dc, 0x10b0, "u32"},
+		    {DEV_TEXEL_U8, 1, true, 0x10d2, 0x10b0, "u8 as fractions"},
+		    {DEV_TEXEL_S16, 2, true, 0x10d1, 0x10b2, "s16 as fractions"}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct texture_options o = {rows[i].texel,    rows[i].channels, 1, true, false,
+					    rows[i].to_float, DEV_ADDRESS_CLAMP};
+		const struct texture_case *t = add_case(&geometries[1], &o);
+
+		add_attribute(s, t, "channel_data_type", rows[i].name, rows[i].type);
+		add_attribute(s, t, "channel_order", rows[i].name, rows[i].order);
+	}
+}
+
+/* Modes are numbered as the document lists their names: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border; nearest,
+ * linear (5.3.1, 5.3.2). */
+static void add_samplers(struct suite *s)
+{
+	static const struct {
+		enum dev_address_mode address[3];
+		unsigned modes[3];
+		bool filter, sampler;
+		const char *name;
+	} rows[] = {{{DEV_ADDRESS_WRAP, DEV_ADDRESS_CLAMP, DEV_ADDRESS_MIRROR},
+		     {0, 3, 1},
+		     true,
+		     false,
+		     "a texture"},
+		    {{DEV_ADDRESS_BORDER, DEV_ADDRESS_WRAP, DEV_ADDRESS_CLAMP_OGL},
+		     {4, 0, 2},
+		     false,
+		     true,
+		     "a sampler"}};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct texture_options o = {DEV_TEXEL_F32,    4, 1, true, rows[i].filter, false,
+					    DEV_ADDRESS_CLAMP};
+		struct texture_case *t = add_case(&geometries[2], &o);
+
+		for (unsigned k = 0; k < 3; k++)
+			t->d.address[k] = (uint8_t)rows[i].address[k];
+		t->d.kind = rows[i].sampler ? DEV_SAMPLER : DEV_TEXTURE;
+		t->d.force_texels = rows[i].sampler;
+		add_attribute(s, t, "force_unnormalized_coords", rows[i].name, rows[i].sampler);
+		add_attribute(s, t, "filter_mode", rows[i].name, rows[i].filter);
+		add_attribute(s, t, "addr_mode_0", rows[i].name, rows[i].modes[0]);
+		add_attribute(s, t, "addr_mode_1", rows[i].name, rows[i].modes[1]);
+		add_attribute(s, t, "addr_mode_2", rows[i].name, rows[i].modes[2]);
+	}
+}
+
+static void add_kinds(struct suite *s)
+{
+	static const struct {
+		enum dev_texture_kind kind;
+		const char *type, *name;
+	} rows[] = {{DEV_TEXTURE, "texref", "a texture"},
+		    {DEV_SAMPLER, "samplerref", "a sampler"},
+		    {DEV_SURFACE, "surfref", "a surface"}};
+	struct texture_options o = {DEV_TEXEL_F32, 4, 1, true, false, false, DEV_ADDRESS_CLAMP};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct texture_case *t = add_case(&geometries[1], &o);
+
+		t->d.kind = (uint8_t)rows[i].kind;
+		for (unsigned k = 0; k < 3; k++) {
+			struct form *f = form_add(
+				s, "w=w", ref_constant,
+				text_of("{ .reg .b64 h; .reg .pred p; mov.u64 h, %llu; istypep.%s p, h; "
+					"selp.u32 %%0, 1, 0, p; }",
+					(unsigned long long)t->d.handle, rows[k].type),
+				"istypep.%s of %s", rows[k].type, rows[i].name);
+
+			f->k[0] = i == k;
+			f->most = 32;
+		}
+	}
+}
+
 void forms_texture_queries(struct suite *s)
 {
 	struct texture_options o = {DEV_TEXEL_F32, 4, LEVELS, true, true, false, DEV_ADDRESS_MIRROR};
@@ -455,5 +554,8 @@ void forms_texture_queries(struct suite *s)
 	add_query(s, t, "level.width", ", 1", WIDTH / 2);
 	add_query(s, t, "level.height", ", 2", HEIGHT / 4);
 	add_query(s, t, "level.depth", ", 1", DEPTH / 2);
+	add_channels(s);
+	add_samplers(s);
+	add_kinds(s);
 	finish(s);
 }

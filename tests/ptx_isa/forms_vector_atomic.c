@@ -169,20 +169,28 @@ static void ref_exch128(const struct form *f, const uint64_t *in, struct want *o
 }
 
 /* 128 bits: in every space with every order; shared memory has a place for each thread of a warp. */
-static void add_128(struct suite *s, bool cas, const char *what, const char *sp)
+static void add_128(struct suite *s, bool cas, const char *what, const char *sp, bool hinted)
 {
 	const char *cells = strstr(sp, "shared") ? "vshared" : "vcells",
 		   *at = strstr(sp, "shared") ? ".shared" : ".global";
 	char *text = text_of(
-		"{ .reg .b64 cell, w; .reg .b32 t; .reg .b128 o, b, c; mov.u64 cell, %s; rem.u32 t, idx, %u; "
+		"{ .reg .b64 cell, w, pol; .reg .b32 t; .reg .b128 o, b, c; mov.u64 cell, %s; rem.u32 t, idx, %u; "
 		"mul.wide.u32 w, t, 16; add.u64 cell, cell, w; %s\n"
 		"\tst%s.v2.b64 [cell], {%%4, %%5}; mov.b128 b, {%%6, %%7}; %s\n"
-		"\tatom%s%s.%s.b128 o, [cell], b%s; mov.b128 {%%0, %%1}, o; ld%s.v2.b64 {%%2, %%3}, [cell]; "
+		"\tatom%s%s.%s%s.b128 o, [cell], b%s; mov.b128 {%%0, %%1}, o; ld%s.v2.b64 {%%2, %%3}, [cell]; "
 		"}",
 		cells, at[1] == 's' ? 32u : 4096u, *sp ? "" : "cvta.global.u64 cell, cell;", at,
-		cas ? "mov.b128 c, {%8, %9};" : "", what, sp, cas ? "cas" : "exch", cas ? ", c" : "", at);
+		cas      ? "mov.b128 c, {%8, %9};"
+		: hinted ? "createpolicy.fractional.L2::evict_last.b64 pol, 1.0;"
+			 : "",
+		what, sp, cas ? "cas" : "exch", hinted ? ".L2::cache_hint" : "",
+		cas      ? ", c"
+		: hinted ? ", pol"
+			 : "",
+		at);
 	struct form *f = form_add(s, cas ? "dddd=dddddd" : "dddd=dddd", cas ? ref_cas128 : ref_exch128, text,
-				  "atom%s%s.%s.b128", what, sp, cas ? "cas" : "exch");
+				  "atom%s%s.%s%s.b128", what, sp, cas ? "cas" : "exch",
+				  hinted ? ".L2::cache_hint" : "");
 
 	if (cas) {
 		f->fill = fill_cas128;
@@ -198,7 +206,10 @@ static void add_wide(struct suite *s)
 	static const char *const spaces[] = {".global", "", ".shared", ".shared::cluster"};
 
 	for (unsigned i = 0; i < 200; i++)
-		add_128(s, i / 100, text_of("%s%s", sems[i / 20 % 5], scopes[i / 4 % 5]), spaces[i % 4]);
+		add_128(s, i / 100, text_of("%s%s", sems[i / 20 % 5], scopes[i / 4 % 5]), spaces[i % 4],
+			false);
+	add_128(s, false, "", ".global", true);
+	add_128(s, false, "", "", true);
 }
 
 void forms_vector_atomic(struct suite *s)

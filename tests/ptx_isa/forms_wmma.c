@@ -319,6 +319,16 @@ static void add_small(struct suite *s)
 	}
 }
 
+/* What no turn has. */
+static void add_row_store(struct suite *s)
+{
+	struct wmma x = {16, 16, 8, .rnd = MPFR_RNDN, .b_col = true};
+
+	x.a = x.b = etype_find("tf32");
+	x.c = x.d = etype_find("f32");
+	add(s, &x, "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", ".shared", true, false);
+}
+
 void forms_wmma(struct suite *s)
 {
 	static const unsigned shapes[][3] = {{16, 16, 16}, {8, 32, 16}, {32, 8, 16}, {16, 16, 8}};
@@ -329,5 +339,6 @@ void forms_wmma(struct suite *s)
 	add_doubles(s);
 	for (unsigned round = 0; round < 3; round++) /* layouts of C and D take turns */
 		add_small(s);
+	add_row_store(s);
 	s->forms[0].decl = ".shared .align 256 .b8 wmmash[3072];";
 }

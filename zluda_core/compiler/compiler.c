@@ -113,6 +113,10 @@ static LLVMTargetMachineRef *kept_machine(const struct lower_target *target, uns
 	return &kept[k].machine;
 }
 
+/* LLVM 19 makes a v_dot4 of products of bytes and their sum, and takes bytes of the upper half of a 64-bit number from the
+ * lower one: it looks for them only where the target has dot7. */
+#define FEATURES "-dot7-insts"
+
 static int make_machine(struct job *j, LLVMTargetMachineRef *machine)
 {
 	char *message = NULL;
@@ -120,8 +124,8 @@ static int make_machine(struct job *j, LLVMTargetMachineRef *machine)
 
 	if (LLVMGetTargetFromTriple(triple, &t, &message))
 		return llvm_error(j, CUTRACE_ENOTSUP, "", message);
-	*machine = LLVMCreateTargetMachine(t, triple, j->target->name, "", (LLVMCodeGenOptLevel)j->level,
-					   LLVMRelocPIC, LLVMCodeModelDefault);
+	*machine = LLVMCreateTargetMachine(t, triple, j->target->name, FEATURES,
+					   (LLVMCodeGenOptLevel)j->level, LLVMRelocPIC, LLVMCodeModelDefault);
 	return *machine ? 0
 			: diag_set(j->d, CUTRACE_ENOTSUP, j->name, "LLVM has no target %s", j->target->name);
 }
