@@ -50,6 +50,10 @@ static const struct {
 	 "", "{ .param .b32 r; .param .b64 a; .param .b64 b; call (r), __cudaCDP2LaunchDeviceV2, (a, b); }",
 	 "call: call of __cudaCDP2LaunchDeviceV2: launches from the device (CUDA dynamic parallelism) are "
 	 "not executed"},
+	{"sm_80", "", "", "cvta.shared.u32 r1, r2;",
+	 "cvta.shared.u32: addresses of 32 bits are not executed"},
+	{"sm_80", "", "", "cvta.to.global.u32 r1, r2;",
+	 "cvta.to.global.u32: addresses of 32 bits are not executed"},
 	{"sm_10, map_f64_to_f32", "", "", "add.f64 d0, d1, d2;",
 	 "add.f64: double precision that stands for single (.target map_f64_to_f32) is not executed"},
 	{"sm_80", ".extern .func elsewhere();\n", "", "call elsewhere;",

@@ -114,10 +114,32 @@ static void common_operations_are_lowered(void **state)
 			fail_msg("no form of %s is lowered", ptx_op_name(ops[k]));
 }
 
+/* Generic addresses have 64 bits on every target. */
+static void narrow_addresses_are_refused(void **state)
+{
+	struct ptx_module *m = parse_text(
+		".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\t.reg .b32 a;\n"
+		"\tmov.b32 a, 0;\n\tcvta.shared.u32 a, a;\n\tret;\n}\n");
+	struct diag d = DIAG_INIT;
+	struct lowered l;
+
+	(void)state;
+	for (unsigned k = 0; k < NTARGETS; k++) {
+		int rc = lower_kernel(m, ptx_func_find(m, "k"), lower_target_find(targets[k]), &l, &d);
+
+		assert_int_equal(rc, CUTRACE_ENOTSUP);
+		assert_int_equal(l.line, 8);
+		assert_string_equal(l.reason, "addresses of 32 bits");
+		lowered_free(&l);
+	}
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(all_forms),
-					   cmocka_unit_test(common_operations_are_lowered)};
+					   cmocka_unit_test(common_operations_are_lowered),
+					   cmocka_unit_test(narrow_addresses_are_refused)};
 
 	compiler_init();
 	if (isa_table_read(&table, PTX_TEST_DIR "/isa_forms.txt")) {

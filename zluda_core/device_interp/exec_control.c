@@ -265,8 +265,10 @@ static int emit_cvta(struct decode *c, const struct exec_row *row)
 	const struct ptx_inst *in = c->in;
 	uint32_t pos;
 	struct dest d;
-	int rc = source(c, &in->src[0], 64, false, &pos);
 
+	if (ptx_type_bits(in->type) != 64)
+		return refuse(c, "addresses of 32 bits are not executed");
+	int rc = source(c, &in->src[0], 64, false, &pos);
 	if (!rc)
 		rc = dest(c, &in->dst[0], 64, false, &d);
 	if (rc)
