@@ -7,8 +7,9 @@
  * - narrow.c: which launches; narrow_search.c: which blocks, which parts of the log; narrow_row.c: the rows of the result
  * - narrow_launch.c: in the process that replays: the log is filled and kept
  * - narrow_log.c: reads logs
- * - narrow_batch.c, narrow_judge.c, narrow_fused.c, narrow_execute.c: instructions on their operands, on the interpreter
- * - narrow_stores.c, narrow_atomics.c, narrow_memory.c: values that came from memory; the first place at which anything is another
+ * - narrow_batch.c, narrow_judge.c, narrow_fused.c, narrow_spare.c, narrow_execute.c: instructions on their operands, on the interpreter
+ * - narrow_stores.c, narrow_atomics.c, narrow_barriers.c: what the target's log says of memory by itself; narrow_memory.c: beside the
+ *   interpreter's, values that came from memory, the first place at which anything is another
  * - narrow_places.c: special registers, without a log
  * - narrow_text.c: operands and results as text
  */
@@ -118,8 +119,12 @@ int narrow_judge(struct session *s, const struct ptx_module *m, const struct nar
 		 const struct narrow_place *p, struct narrow_finding *best, struct diag *d);
 /* Stores of shared and local memory that left something else. */
 void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
+/* Whether a statement stored as it should in more than three of four cases: then others may have stored there meanwhile. */
+bool narrow_stored_rarely(const struct narrow_log *log, const struct ptx_site *s);
 /* Atomics of shared memory that did something else. */
 void narrow_atomics(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
+/* A barrier of a block that did not hold for its shared memory. */
+bool narrow_barriers(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best);
 /* Beside the interpreter's log. */
 void narrow_memory(const struct narrow_log *here, const struct narrow_log *interp,
 		   const struct narrow_place *p, struct narrow_finding *best);
@@ -129,6 +134,9 @@ void narrow_memory(const struct narrow_log *here, const struct narrow_log *inter
 const struct ptx_site *narrow_places(struct session *s, const struct ptx_module *m,
 				     const struct ptx_instrumented *code, const uint32_t grid[3],
 				     const uint32_t block[3], char *note, size_t size);
+
+/* Leaves the site's part in sums of products out of its record, so that these can be fused as without a log. Whether it is a sum. */
+bool narrow_spare(struct ptx_site *s);
 
 void narrow_operands_text(const struct narrow_record *r, char *out, size_t size);
 void narrow_result_text(const struct ptx_site *s, const struct ptx_site_register *r, const uint32_t *words,

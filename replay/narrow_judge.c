@@ -107,12 +107,16 @@ static void offer_wrong(const struct judging *j, const struct judging *fused, co
 	const struct ptx_site *s = &j->log->code->sites[b->judge.site];
 
 	for (size_t row = 0; b->done && b->done[0] && row < b->n; row++) {
-		struct narrow_finding f = {.how = NARROW_INSTRUCTION,
-					   .site = s,
-					   .thread = b->of[row].thread,
-					   .at = b->of[row].at,
-					   .has_got = true,
-					   .has_want = true};
+		struct narrow_finding f = {
+			.how = NARROW_INSTRUCTION,
+			.site = s,
+			.thread = b->of[row].thread,
+			.at = b->of[row].at,
+			.has_got = true,
+			.has_want = true,
+			.note = b->judge.joint
+					? "a product that goes into it was not rounded, as where both are done as one"
+					: NULL};
 
 		if (f.thread == UINT64_MAX || s->words > sizeof(f.got) / 4)
 			continue;
@@ -137,7 +141,7 @@ int narrow_judge(struct session *s, const struct ptx_module *m, const struct nar
 	struct judging j = {.s = s, .m = m, .log = log}, fused = {.s = s, .m = m, .log = log};
 	int rc = 0;
 
-	if (!batches_collect(&j, p->threads))
+	if (!batches_collect(&j, p->threads) || !spare_collect(&j))
 		rc = diag_set(d, CUTRACE_ENOMEM, "", "out of memory");
 	if (!rc)
 		rc = judging_execute(&j, d);

@@ -57,4 +57,7 @@ bool fused_collect(struct judging *fused, const struct judging *j);
 /* Whether one of the fused forms gives what is there. */
 bool fused_gives(const struct judging *fused, const struct place_of_row *of, uint32_t site);
 
+/* narrow_spare.c: sums whose products the log leaves out. False: no memory. */
+bool spare_collect(struct judging *j);
+
 #endif

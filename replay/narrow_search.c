@@ -14,7 +14,9 @@
 #define THREAD_BYTES (4ull << 20)  /* of one thread, at most */
 #define FIRST_BYTES  (64ull << 10) /* of one thread, at first */
 #define MAX_PARTS    6             /* of a log, one after the other; of a grid likewise */
+#define MAX_LISTED   6             /* PTX lines in a note */
 #define RUN_TARGET   1000          /* what the launch with a log wrote, beside the runs of the envelope */
+#define OTHER_RESULT "with its values logged the kernel gives another result for this element"
 
 /* ---- which is better -------------------------------------------------------------------------- */
 
@@ -141,8 +143,8 @@ static void check_reproduction(struct narrow_launch *l)
 	    (probe_element(l->s, l->t, l->process, l->call, RUN_TARGET, l->address, l->bytes, &now) &&
 	     before == now))
 		return;
-	snprintf(l->note, sizeof(l->note),
-		 "with its values logged the kernel gives another result for this element");
+	l->other_result = true;
+	snprintf(l->note, sizeof(l->note), OTHER_RESULT);
 }
 
 static bool is_longer(const struct narrow_log *log, const struct ptx_instrumented *code)
@@ -166,9 +168,10 @@ static void keep_best(struct narrow_launch *l, const struct narrow_finding *f, c
 static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *code, const struct part *part,
 			const struct narrow_place *p, bool *longer)
 {
-	struct narrow_finding f = {0};
+	struct narrow_finding f = {0}, by_barrier = {0};
 	struct narrow_log here, interp;
 	struct diag d = DIAG_INIT;
+	bool barrier;
 
 	*longer = false;
 	if (!make_log(l, code, part, true, &here))
@@ -180,7 +183,11 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 	if (f.how == NARROW_NOTHING) {
 		narrow_stored(&here, p, &f);
 		narrow_atomics(&here, p, &f);
-		if (make_log(l, code, part, false, &interp)) {
+		barrier = (f.how == NARROW_NOTHING || narrow_stored_rarely(&here, f.site)) &&
+			  narrow_barriers(&here, p, &by_barrier);
+		if (barrier)
+			f = by_barrier;
+		if (!barrier && make_log(l, code, part, false, &interp)) {
 			narrow_memory(&here, &interp, p, &f);
 			narrow_log_close(&interp);
 		}
@@ -239,12 +246,14 @@ static void search(struct narrow_launch *l, const struct ptx_instrumented *code)
 }
 /* ---- launches that fault ------------------------------------------------------------------------------ */
 
-static bool stop_where_it_faults(void *ctx, struct ptx_site *s)
+static bool is_logged(void *ctx, struct ptx_site *s)
 {
-	const struct narrow_launch *l = ctx;
+	struct narrow_launch *l = ctx;
 
 	for (unsigned k = 0; k < l->nstops; k++)
 		s->stops |= s->line == l->stops[k];
+	if (l->spares)
+		l->any_spared |= narrow_spare(s);
 	return true;
 }
 
@@ -272,6 +281,17 @@ static bool begin_to_stop(struct narrow_launch *l)
 	return true;
 }
 
+/* ---- launches whose fault the log hides ------------------------------------------------------------------ */
+
+static bool begin_to_spare(struct narrow_launch *l)
+{
+	if (!l->other_result || l->spares)
+		return false;
+	l->spares = true;
+	l->note[0] = '\0';
+	return true;
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
 /* Where the log told nothing, or could not be read. */
@@ -289,6 +309,48 @@ static void look_at_places(struct narrow_launch *l, const struct ptx_instrumente
 	l->note[0] = '\0';
 }
 
+/* "; its barriers: PTX lines 92, 125" */
+static void list_lines(struct narrow_launch *l, const struct ptx_instrumented *code, const char *what,
+		       bool (*fn)(const struct ptx_site *s))
+{
+	size_t used = strlen(l->note);
+	unsigned n = 0;
+
+	for (uint32_t k = 0; k < code->nsites && used < sizeof(l->note); k++) {
+		if (!fn(&code->sites[k]))
+			continue;
+		if (++n > MAX_LISTED)
+			break;
+		used += (size_t)snprintf(l->note + used, sizeof(l->note) - used,
+					 n == 1 ? "; %s: PTX line %u" : "%s, %u", n == 1 ? what : "",
+					 code->sites[k].line);
+	}
+	if (n > MAX_LISTED && used < sizeof(l->note))
+		snprintf(l->note + used, sizeof(l->note) - used, ", ...");
+}
+
+static bool is_barrier(const struct ptx_site *s)
+{
+	return s->kind == PTX_SITE_BARRIER;
+}
+
+static bool is_sum_of_products(const struct ptx_site *s)
+{
+	const uint16_t op = narrow_inst(s)->op;
+
+	return s->is_partial && (op == PTX_OP_ADD || op == PTX_OP_SUB);
+}
+
+/* What depends on what stands beside it, as a log does. */
+static void note_candidates(struct narrow_launch *l, const struct ptx_instrumented *code)
+{
+	if (l->best.how != NARROW_NOTHING || !l->other_result)
+		return;
+	snprintf(l->note, sizeof(l->note), OTHER_RESULT);
+	list_lines(l, code, "what may depend on that: its barriers", is_barrier);
+	list_lines(l, code, "products in sums", is_sum_of_products);
+}
+
 static void narrow_code(struct narrow_launch *l)
 {
 	struct ptx_instrumented code;
@@ -296,15 +358,17 @@ static void narrow_code(struct narrow_launch *l)
 	bool again;
 
 	do {
-		if (ptx_instrument(l->m, l->f, stop_where_it_faults, l, &code, &d)) {
+		if (ptx_instrument(l->m, l->f, is_logged, l, &code, &d)) {
 			snprintf(l->note, sizeof(l->note), "the kernel's values can't be logged: %s", d.what);
 			narrow_write(l);
 			return;
 		}
 		search(l, &code);
-		again = l->best.how == NARROW_NOTHING && (begin_to_stop(l) || add_stop(l, &code));
+		again = l->best.how == NARROW_NOTHING &&
+			(begin_to_stop(l) || add_stop(l, &code) || begin_to_spare(l));
 		if (!again) {
 			look_at_places(l, &code);
+			note_candidates(l, &code);
 			narrow_write(l);
 		}
 		ptx_instrumented_free(&code);

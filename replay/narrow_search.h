@@ -27,6 +27,8 @@ struct narrow_launch {
 	bool faults;               /* the launch, on the target; no element is known then */
 	uint32_t stops[MAX_STOPS]; /* PTX lines at which it does */
 	unsigned nstops;
+	bool other_result;       /* with the log, the element is another one */
+	bool spares, any_spared; /* products that go into sums are not logged */
 	char note[640], place_note[160];
 	bool everywhere; /* what was found is no matter of a thread */
 	struct narrow_finding best;

@@ -70,7 +70,22 @@ static uint64_t low_bytes(uint64_t v, unsigned bytes)
 	return bytes < 8 ? v & ((1ull << 8 * bytes) - 1) : v;
 }
 
-static void check_stored(const struct narrow_record *r, const struct narrow_place *p,
+/* The first element that is another one behind the store than was stored; NULL: none. */
+static const struct ptx_site_register *wrong_element(const struct narrow_record *r, uint64_t *value)
+{
+	unsigned element = 0;
+
+	for (unsigned k = 0; k < r->site->nregisters; k++) {
+		const struct ptx_site_register *s = &r->site->registers[k];
+
+		if (s->is_result && narrow_operand_value(r, ++element, value) &&
+		    low_bytes(*value, s->bits / 8) != narrow_register(r, s))
+			return s;
+	}
+	return NULL;
+}
+
+static void offer_stored(const struct narrow_record *r, const struct narrow_place *p,
 			 struct narrow_finding *best)
 {
 	struct narrow_finding f = {.how = NARROW_INSTRUCTION,
@@ -80,24 +95,15 @@ static void check_stored(const struct narrow_record *r, const struct narrow_plac
 				   .rank = narrow_rank(p, r->thread),
 				   .has_got = true,
 				   .has_want = true};
-	unsigned element = 0;
+	uint64_t value;
 
-	if (r->site->words > sizeof(f.got) / 4 || !narrow_is_better(&f, best))
+	f.result = wrong_element(r, &value);
+	if (!f.result || r->site->words > sizeof(f.got) / 4 || !narrow_is_better(&f, best))
 		return;
-	for (unsigned k = 0; k < r->site->nregisters; k++) {
-		const struct ptx_site_register *s = &r->site->registers[k];
-		uint64_t value;
-
-		if (!s->is_result || !narrow_operand_value(r, ++element, &value) ||
-		    low_bytes(value, s->bits / 8) == narrow_register(r, s))
-			continue;
-		f.result = s;
-		memcpy(f.got, r->words, 4u * r->site->words);
-		memcpy(f.want, f.got, sizeof(f.want));
-		memcpy(&f.want[s->at], &value, s->bits > 32 ? 8 : 4);
-		narrow_offer(best, &f);
-		return;
-	}
+	memcpy(f.got, r->words, 4u * r->site->words);
+	memcpy(f.want, f.got, sizeof(f.want));
+	memcpy(&f.want[f.result->at], &value, f.result->bits > 32 ? 8 : 4);
+	narrow_offer(best, &f);
 }
 
 void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best)
@@ -107,7 +113,21 @@ void narrow_stored(const struct narrow_log *log, const struct narrow_place *p, s
 	for (uint64_t t = 0; t < log->nthreads; t++)
 		for (bool more = narrow_first(log, t, &r); more; more = narrow_next(log, &r))
 			if (r.site->kind == PTX_SITE_STORE && narrow_guard_holds(&r))
-				check_stored(&r, p, best);
+				offer_stored(&r, p, best);
+}
+
+bool narrow_stored_rarely(const struct narrow_log *log, const struct ptx_site *s)
+{
+	uint64_t all = 0, wrong = 0, value;
+	struct narrow_record r;
+
+	for (uint64_t t = 0; s->kind == PTX_SITE_STORE && t < log->nthreads; t++)
+		for (bool more = narrow_first(log, t, &r); more; more = narrow_next(log, &r))
+			if (r.site == s && narrow_guard_holds(&r)) {
+				all++;
+				wrong += wrong_element(&r, &value) != NULL;
+			}
+	return 4 * wrong < all;
 }
 
 /* Whose memory it is: all threads', a block's, a thread's. */

@@ -17,7 +17,7 @@
 
 /* on: this thread logs; at: where in its area, end: the last place at which a record may begin; word: of its own before
  * the areas. The others serve one statement, or the beginning; p: the record at hand is written. */
-static const char declarations[] = "\n.reg .pred $p, $on;\n.reg .b32 $w;\n"
+static const char declarations[] = "\n.reg .pred $p, $q, $on;\n.reg .b32 $w;\n"
 				   ".reg .b64 $at, $end, $area, $word, $to, $n, $x, $y, $z;\n";
 
 /* ISA 10.1 to 10.6: numbers of threads and blocks, x first. Offsets: struct ptx_log_control. */
@@ -123,7 +123,8 @@ static const char *form_of(const char *name, unsigned bits)
 	if (!strcmp(name, PTX_CARRY_NAME)) /* madc without .cc leaves the carry as it is */
 		return "madc.lo.u32 $w, 0, 0, 0;\n@$p st.b32 [$to+^], $w;\n";
 	switch (bits) {
-	case 1: return "selp.b64 $x, 1, 0, ~;\n@$p st.b32 [$to+^], $x;\n";
+	case 1: /* memory is 0; no selp, which would be read as wrong as it is executed */
+		return "and.pred $q, $p, ~;\nmov.b32 $w, 1;\n@$q st.b32 [$to+^], $w;\n";
 	case 8: return "cvt.u32.u8 $w, ~;\n@$p st.b32 [$to+^], $w;\n";
 	case 16: return "@$p st.b16 [$to+^], ~;\n";
 	case 32: return "@$p st.b32 [$to+^], ~;\n";

@@ -48,6 +48,7 @@ struct ptx_site {
 	bool collective;   /* lanes of a warp do it together */
 	bool leaves;       /* control doesn't come to the next statement */
 	bool stops; /* wanted() may set it: the thread ends in place of the statement, behind its operands' record */
+	bool is_partial; /* wanted() may leave registers out of its record; then it can't be judged by itself */
 	uint16_t words; /* of a record; 0: none */
 	uint16_t nregisters;
 	struct ptx_site_register *registers; /* operands first */
@@ -88,7 +89,10 @@ struct ptx_judge {
 	uint32_t site, fused; /* fused: the mul whose product the site adds, done as one fma; PTX_NONE */
 	uint8_t operand;      /* of the site: the product */
 	bool negate_product, negate_addend;
-	uint32_t words; /* of a record that it takes: the site's, behind it the mul's; it gives the site's */
+	bool joint; /* the site is a sum of products that it has no record of: of those of its operands that are, sites */
+	uint32_t products[2]; /* PTX_NONE: no product */
+	uint32_t
+		words; /* of a record that it takes: the site's, behind it those of its products; it gives the site's */
 	char name
 		[24]; /* of the kernel: two parameters, addresses of what it takes and gives; blocks of 32 threads */
 };

@@ -30,7 +30,7 @@ bool ptx_can_judge(const struct ptx_site *s)
 {
 	bool any = false;
 
-	if (s->kind != PTX_SITE_PURE || reads_unwritten(s))
+	if (s->kind != PTX_SITE_PURE || s->is_partial || reads_unwritten(s))
 		return false;
 	for (unsigned k = 0; k < s->nregisters; k++) {
 		if (strchr(ptx_site_register_name(s, &s->registers[k]), '.')) /* a vector's component */
@@ -218,6 +218,52 @@ static void fused_kernel(FILE *out, const struct ptx_module *m, const struct ptx
 	end_kernel(out);
 }
 
+/* "mul.rn.f32" */
+static void put_operation(FILE *out, const struct ptx_module *m, const struct ptx_site *s)
+{
+	const char *p = m->text + s->opcode;
+
+	fprintf(out, "%.*s", (int)strcspn(p, " \t\n"), p);
+}
+
+/* Products, each rounded as it says, then the sum. */
+static void joint_kernel(FILE *out, const struct ptx_module *m, const struct ptx_instrumented *i,
+			 const struct ptx_site *sum, const struct ptx_judge *j)
+{
+	const struct ptx_site_register *result = &sum->registers[sum->nregisters - 1];
+	unsigned bits = ptx_type_bits(inst_of(sum)->type), from = sum->words;
+
+	begin_kernel(out, j, sum->words);
+	fprintf(out, ".reg .f%u %%cutrace_a, %%cutrace_b, %%cutrace_p0, %%cutrace_p1, %%cutrace_d;\n", bits);
+	for (unsigned k = 0; k < 2; k++) {
+		const struct ptx_site *product =
+			j->products[k] == PTX_NONE ? NULL : &i->sites[j->products[k]];
+
+		if (!product) {
+			take(out, m, sum, k, k ? "%cutrace_p1" : "%cutrace_p0", 0);
+			continue;
+		}
+		take(out, m, product, 0, "%cutrace_a", from);
+		take(out, m, product, 1, "%cutrace_b", from);
+		put_operation(out, m, product);
+		fprintf(out, " %%cutrace_p%u, %%cutrace_a, %%cutrace_b;\n", k);
+		from += product->words;
+	}
+	put_operation(out, m, sum);
+	fputs(" %cutrace_d, %cutrace_p0, %cutrace_p1;\n", out);
+	store(out, "%cutrace_d", bits, 4u * result->at);
+	end_kernel(out);
+}
+
+static unsigned words_of_products(const struct ptx_instrumented *i, const struct ptx_judge *j)
+{
+	unsigned words = j->fused == PTX_NONE ? 0 : i->sites[j->fused].words;
+
+	for (unsigned k = 0; j->joint && k < 2; k++)
+		words += j->products[k] == PTX_NONE ? 0 : i->sites[j->products[k]].words;
+	return words;
+}
+
 /* ---- the module ---------------------------------------------------------------------- */
 
 static void write_header(FILE *out, const struct ptx_module *m)
@@ -243,13 +289,13 @@ int ptx_judge_text(const struct ptx_module *m, const struct ptx_instrumented *i,
 		const struct ptx_site *s = &i->sites[j->site];
 
 		snprintf(j->name, sizeof(j->name), "judge_%u", k);
-		j->words = s->words;
-		if (j->fused == PTX_NONE) {
+		j->words = s->words + words_of_products(i, j);
+		if (j->joint)
+			joint_kernel(out, m, i, s, j);
+		else if (j->fused != PTX_NONE)
+			fused_kernel(out, m, s, &i->sites[j->fused], j);
+		else
 			judge_kernel(out, m, s, j);
-			continue;
-		}
-		j->words += i->sites[j->fused].words;
-		fused_kernel(out, m, s, &i->sites[j->fused], j);
 	}
 	if (fclose(out))
 		return diag_set(d, CUTRACE_ENOMEM, m->name, "out of memory");
