@@ -113,8 +113,8 @@ static LLVMTargetMachineRef *kept_machine(const struct lower_target *target, uns
 	return &kept[k].machine;
 }
 
-/* LLVM 19 makes a v_dot4 of products of bytes and their sum, and takes bytes of the upper half of a 64-bit number from the
- * lower one: it looks for them only where the target has dot7. */
+/* LLVM 19 makes a v_dot4 of products of bytes and their sum, with bytes of the wrong half of a 64-bit number (its issue 112941),
+ * and of sums that are none (198412, 216015): it looks for them only where the target has dot7. */
 #define FEATURES "-dot7-insts"
 
 static int make_machine(struct job *j, LLVMTargetMachineRef *machine)
