@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * allocations: the device memory that the program has, for what looks at it after launches (check.c).
+ * allocations: the device memory that the program has, and page-locked memory that devices reach, for what looks at them:
+ * after launches (check.c; page-locked memory is left out, which the program may change meanwhile), keyframes.
  */
 #include "interpose/recorder.h"
 
@@ -37,7 +38,7 @@ static bool grow(void)
 	return true;
 }
 
-static void add(uint64_t base, uint64_t bytes, CUcontext context)
+static void add(uint64_t base, uint64_t bytes, CUcontext context, const void *host)
 {
 	size_t i;
 
@@ -48,9 +49,10 @@ static void add(uint64_t base, uint64_t bytes, CUcontext context)
 	if (i && table[i - 1].base == base) {
 		table[i - 1].bytes = bytes;
 		table[i - 1].context = context;
+		table[i - 1].host = host;
 	} else if (count < capacity || grow()) {
 		memmove(&table[i + 1], &table[i], (count - i) * sizeof(*table));
-		table[i] = (struct rec_allocation){base, bytes, context};
+		table[i] = (struct rec_allocation){base, bytes, context, host};
 		count++;
 	}
 	rec_unlock(REC_LOCK_ALLOCATIONS);
@@ -90,7 +92,7 @@ bool rec_allocation_find(uint64_t address, struct rec_allocation *out)
 
 	rec_lock(REC_LOCK_ALLOCATIONS);
 	i = first_above(address);
-	if (i && address - table[i - 1].base < table[i - 1].bytes) {
+	if (i && address - table[i - 1].base < table[i - 1].bytes && !table[i - 1].host) {
 		*out = table[i - 1];
 		ok = true;
 	}
@@ -107,6 +109,8 @@ bool rec_allocation_from(uint64_t address, struct rec_allocation *out)
 	i = first_above(address);
 	if (i && address - table[i - 1].base < table[i - 1].bytes)
 		i--;
+	while (i < count && table[i].host)
+		i++;
 	ok = i < count;
 	if (ok)
 		*out = table[i];
@@ -131,7 +135,7 @@ bool rec_allocation_at(size_t i, struct rec_allocation *out)
 static CUresult made(CUresult r, const CUdeviceptr *p, size_t bytes)
 {
 	if (r == CUDA_SUCCESS && p && !rec_own())
-		add(*p, bytes, NULL);
+		add(*p, bytes, NULL, NULL);
 	return r;
 }
 
@@ -147,7 +151,7 @@ static CUresult made_here(CUresult r, const CUdeviceptr *p, size_t bytes)
 	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
 		context = NULL;
 	rec_own_end(t);
-	add(*p, bytes, context);
+	add(*p, bytes, context, NULL);
 	return r;
 }
 
@@ -215,6 +219,73 @@ static CUresult hook_cuMemMap(CUdeviceptr p, size_t n, size_t offset, CUmemGener
 	return made(REAL(cuMemMap)(p, n, offset, h, flags), &p, n);
 }
 
+/* ---- page-locked memory ------------------------------------------------------------- */
+
+static CUresult made_host(CUresult r, const void *host, size_t bytes)
+{
+	CUcontext context = NULL;
+	CUdeviceptr base = 0;
+	struct rec_thread *t;
+
+	if (r != CUDA_SUCCESS || !host || rec_own())
+		return r;
+	t = rec_own_begin();
+	if (REAL(cuMemHostGetDevicePointer_v2)(&base, (void *)(uintptr_t)host, 0) != CUDA_SUCCESS)
+		base = 0; /* no device reaches it */
+	if (REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS)
+		context = NULL;
+	rec_own_end(t);
+	add(base, bytes, context, host);
+	return r;
+}
+
+static void drop_host(const void *host)
+{
+	size_t n = 0;
+
+	if (!host)
+		return;
+	rec_lock(REC_LOCK_ALLOCATIONS);
+	for (size_t i = 0; i < count; i++)
+		if (table[i].host != host)
+			table[n++] = table[i];
+	count = n;
+	rec_unlock(REC_LOCK_ALLOCATIONS);
+}
+
+static CUresult hook_cuMemAllocHost_v2(void **p, size_t n)
+{
+	CUresult r = rec_hook_cuMemAllocHost_v2(p, n);
+
+	return made_host(r, p ? *p : NULL, n);
+}
+
+static CUresult hook_cuMemHostAlloc(void **p, size_t n, unsigned flags)
+{
+	CUresult r = rec_hook_cuMemHostAlloc(p, n, flags);
+
+	return made_host(r, p ? *p : NULL, n);
+}
+
+static CUresult hook_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
+{
+	return made_host(rec_hook_cuMemHostRegister_v2(p, n, flags), p, n);
+}
+
+static CUresult hook_cuMemFreeHost(void *p)
+{
+	drop_host(p);
+	return REAL(cuMemFreeHost)(p);
+}
+
+static CUresult hook_cuMemHostUnregister(void *p)
+{
+	drop_host(p);
+	return REAL(cuMemHostUnregister)(p);
+}
+
+/* ---- the ends ------------------------------------------------------------------------ */
+
 /* Taken out before the call: afterwards the address may be somebody else's. */
 static CUresult hook_cuMemFree_v2(CUdeviceptr p)
 {
@@ -260,5 +331,10 @@ const struct rec_hook rec_allocation_hooks[] = {
 	HOOK(cuMemFreeAsync),
 	HOOK(cuMemFreeAsync_ptsz),
 	HOOK(cuMemUnmap),
+	HOOK(cuMemAllocHost_v2),
+	HOOK(cuMemHostAlloc),
+	HOOK(cuMemHostRegister_v2),
+	HOOK(cuMemFreeHost),
+	HOOK(cuMemHostUnregister),
 };
 const unsigned rec_nallocation_hooks = sizeof(rec_allocation_hooks) / sizeof(rec_allocation_hooks[0]);

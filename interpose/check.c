@@ -112,7 +112,8 @@ static void look_at_all(struct rec_look *l)
 	struct rec_allocation a;
 
 	for (size_t i = 0; rec_allocation_at(i, &a); i++)
-		look_at(l, &(struct rec_range){a.base, a.bytes, SKETCH_NONE});
+		if (!a.host)
+			look_at(l, &(struct rec_range){a.base, a.bytes, SKETCH_NONE});
 }
 
 /* ---- on the device ------------------------------------------------------------------- */

@@ -22,17 +22,16 @@ static bool read_every(struct check_options *o, const char *text)
 	return read_number(text, &o->every, &end) && !*end;
 }
 
-/* A, A- or A-B. */
-static bool read_launches(struct check_options *o, const char *text)
+bool check_options_range(const char *text, uint64_t *first, uint64_t *last)
 {
 	char *end;
 
-	if (!read_number(text, &o->first, &end) || (*end && *end != '-'))
+	if (!read_number(text, first, &end) || (*end && *end != '-'))
 		return false;
-	o->last = *end ? UINT64_MAX : o->first;
+	*last = *end ? UINT64_MAX : *first;
 	if (!*end || !end[1])
 		return true;
-	return read_number(end + 1, &o->last, &end) && !*end && o->last >= o->first;
+	return read_number(end + 1, last, &end) && !*end && *last >= *first;
 }
 
 static bool add_kernel(struct check_options *o, const char *text)
@@ -58,7 +57,7 @@ static bool read_word(struct check_options *o, const char *word)
 	else if (!strncmp(word, "every:", 6))
 		return read_every(o, word + 6);
 	else if (!strncmp(word, "launch:", 7))
-		return read_launches(o, word + 7);
+		return check_options_range(word + 7, &o->first, &o->last);
 	else if (!strncmp(word, "kernel:", 7))
 		return add_kernel(o, word + 7);
 	else

@@ -24,6 +24,8 @@ struct check_options {
 /* WORD,WORD...: contents, hashes, all, opaque, every:N, kernel:GLOB, launch:A-B; NULL is "hashes". CUTRACE_EINVAL with *d
  * filled when a word is none. */
 int check_options_parse(struct check_options *o, const char *text, struct diag *d);
+/* A, A- or A-B, from 1 on. */
+bool check_options_range(const char *text, uint64_t *first, uint64_t *last);
 /* Whether --check is for launches of this kernel; name: NULL when it is not known. */
 bool check_options_kernel(const struct check_options *o, const char *name, bool is_opaque);
 

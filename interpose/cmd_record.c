@@ -63,6 +63,10 @@ static void usage(FILE *out)
 	      "  --keyframe WHEN    every:N: before each N-th launch of a process keep all its device memory, so\n"
 	      "                     that a replay can begin there; request: when this process gets SIGUSR2,\n"
 	      "                     which with --keyframe isn't passed on, at the next launch\n"
+	      "  --launches WHICH   A-B (numbers from 1, graphs count as one): record these launches only, and\n"
+	      "                     copies between them; begins with a keyframe, keeps what they write unless\n"
+	      "                     --check says otherwise, and leaves the rest out; request: from a SIGUSR2 to\n"
+	      "                     this process until the next one\n"
 	      "  --payloads WHICH   all, or none: copies are recorded without their bytes (cheaper; such a\n"
 	      "                     trace can be looked at and not replayed)\n"
 	      "  --no-opaque        don't keep what kernels without PTX write; otherwise each of their\n"
@@ -108,6 +112,7 @@ static int keep(struct recording *r, int option, const char *text, struct diag *
 	switch (option) {
 	case 'p': return record_options_payloads(&r->record, text, d);
 	case 'k': return record_options_keyframe(&r->record, text, d);
+	case 'l': return record_options_launches(&r->record, text, d);
 	case 'R': return record_options_reference(&r->record, text, d);
 	case 'a': return record_options_as(&r->record, text, d);
 	default: r->check_text = text; return check_options_parse(&r->record.check, text, d);
@@ -118,13 +123,21 @@ static int keep(struct recording *r, int option, const char *text, struct diag *
 static int parse(struct recording *r, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"output", required_argument, NULL, 'o'},   {"device", required_argument, NULL, 'd'},
-		{"driver", required_argument, NULL, 'D'},   {"check", optional_argument, NULL, 'c'},
-		{"payloads", required_argument, NULL, 'p'}, {"keyframe", required_argument, NULL, 'k'},
-		{"no-opaque", no_argument, NULL, 'O'},      {"reference", required_argument, NULL, 'R'},
-		{"as", required_argument, NULL, 'a'},       {"ring-kb", required_argument, NULL, 'r'},
-		{"quiet", no_argument, NULL, 'q'},          {"no-wait", no_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},           {0},
+		{"output", required_argument, NULL, 'o'},
+		{"device", required_argument, NULL, 'd'},
+		{"driver", required_argument, NULL, 'D'},
+		{"check", optional_argument, NULL, 'c'},
+		{"payloads", required_argument, NULL, 'p'},
+		{"keyframe", required_argument, NULL, 'k'},
+		{"no-opaque", no_argument, NULL, 'O'},
+		{"reference", required_argument, NULL, 'R'},
+		{"launches", required_argument, NULL, 'l'},
+		{"as", required_argument, NULL, 'a'},
+		{"ring-kb", required_argument, NULL, 'r'},
+		{"quiet", no_argument, NULL, 'q'},
+		{"no-wait", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	struct diag d = DIAG_INIT;
 	int option;
@@ -145,6 +158,7 @@ static int parse(struct recording *r, int argc, char **argv)
 		case 'p':
 		case 'R':
 		case 'k':
+		case 'l':
 		case 'a':
 			if (keep(r, option, optarg, &d))
 				return fail(&d, EXIT_USAGE);
@@ -163,6 +177,8 @@ static int parse(struct recording *r, int argc, char **argv)
 		default: usage(stderr); return EXIT_USAGE;
 		}
 	}
+	if (r->record.ranged && !r->record.check.on)
+		keep(r, 'c', "contents", &d);
 	if (optind < argc)
 		return -1;
 	fprintf(stderr, "cutrace record: no program to run: it is named behind the options\n");
@@ -376,7 +392,8 @@ static int start_app(struct recording *r, char **argv, struct diag *d, int *stat
  * on. */
 static void forward(const struct recording *r, const siginfo_t *info)
 {
-	if (info->si_signo == SIGUSR2 && r->record.keyframes) {
+	if (info->si_signo == SIGUSR2 &&
+	    (r->record.keyframes || (r->record.ranged && !r->record.range_first))) {
 		tell(r, COLLECTOR_KEYFRAME, 0, 0);
 		return;
 	}

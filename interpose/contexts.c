@@ -126,21 +126,21 @@ CUresult rec_hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags)
 	return rec_context_record(seq, REAL(cuMemAllocManaged)(p, n, flags));
 }
 
-static CUresult hook_cuMemAllocHost_v2(void **p, size_t n)
+CUresult rec_hook_cuMemAllocHost_v2(void **p, size_t n)
 {
 	uint64_t seq = rec_current();
 
 	return rec_context_record(seq, REAL(cuMemAllocHost_v2)(p, n));
 }
 
-static CUresult hook_cuMemHostAlloc(void **p, size_t n, unsigned flags)
+CUresult rec_hook_cuMemHostAlloc(void **p, size_t n, unsigned flags)
 {
 	uint64_t seq = rec_current();
 
 	return rec_context_record(seq, REAL(cuMemHostAlloc)(p, n, flags));
 }
 
-static CUresult hook_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
+CUresult rec_hook_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
 	uint64_t seq = rec_current();
 
@@ -159,9 +159,9 @@ const struct rec_hook rec_context_hooks[] = {
 	HOOK(cuDevicePrimaryCtxRelease_v2),
 	HOOK(cuDevicePrimaryCtxReset),
 	HOOK(cuDevicePrimaryCtxReset_v2),
-	HOOK(cuMemAllocHost_v2),
-	HOOK(cuMemHostAlloc),
-	HOOK(cuMemHostRegister_v2),
+	{API_ID_cuMemAllocHost_v2, (void *)rec_hook_cuMemAllocHost_v2},
+	{API_ID_cuMemHostAlloc, (void *)rec_hook_cuMemHostAlloc},
+	{API_ID_cuMemHostRegister_v2, (void *)rec_hook_cuMemHostRegister_v2},
 	{API_ID_cuMemAlloc_v2, (void *)rec_hook_cuMemAlloc_v2},
 	{API_ID_cuMemAllocPitch_v2, (void *)rec_hook_cuMemAllocPitch_v2},
 	{API_ID_cuMemAllocManaged, (void *)rec_hook_cuMemAllocManaged},

@@ -69,6 +69,10 @@ static void take_before(struct copy *c)
 		c->host = NULL;
 		return;
 	}
+	if (c->p.kind == RING_D2H && rec_range_outside()) {
+		c->host = NULL;
+		return;
+	}
 	switch (host_side_of(c->host)) {
 	case SIDE_DEVICE: c->host = NULL; return;
 	case SIDE_PINNED: c->later = c->async; break;

@@ -114,6 +114,7 @@ static void after_fork(void)
 	for (unsigned i = 0; i < REC_LOCKS; i++)
 		rec_locks[i] = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	rec_threads_forget();
+	rec_range_forget();
 }
 
 __attribute__((constructor)) static void process_init(void)
@@ -310,14 +311,17 @@ static void say(const char *text)
 static void take_options(const struct ring_session *s)
 {
 	rec_checking = s->flags & RING_SESSION_CHECK;
-	rec_keyframes = s->flags & RING_SESSION_KEYFRAMES;
+	rec_keyframes = s->flags & (RING_SESSION_KEYFRAMES | RING_SESSION_RANGE);
 	rec_keyframe_every = s->keyframe_every;
-	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE | RING_SESSION_KEYFRAMES);
+	rec_looking = s->flags & (RING_SESSION_CHECK | RING_SESSION_OPAQUE | RING_SESSION_KEYFRAMES |
+				  RING_SESSION_RANGE);
 	rec_no_data = s->flags & RING_SESSION_NO_DATA;
 	rec_check_on_device = s->flags & RING_SESSION_ON_DEVICE ||
 			      (!rec_driver_is_ours && !(s->flags & RING_SESSION_ON_HOST));
 	rec_reference_ptx = s->flags & RING_SESSION_PTX;
 	rec_as_cc = (unsigned)s->as_cc;
+	if (s->flags & RING_SESSION_RANGE)
+		rec_range_start();
 	rec_option_hooks_install();
 }
 

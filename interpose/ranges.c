@@ -243,10 +243,13 @@ bool rec_ranges_of_all(struct rec_range *r, unsigned *n)
 {
 	struct rec_allocation a;
 
-	for (*n = 0; rec_allocation_at(*n, &a); ++*n) {
+	*n = 0;
+	for (size_t i = 0; rec_allocation_at(i, &a); i++) {
+		if (a.host)
+			continue;
 		if (*n == REC_MAX_RANGES)
 			return false;
-		r[*n] = (struct rec_range){a.base, a.bytes, SKETCH_NONE};
+		r[(*n)++] = (struct rec_range){a.base, a.bytes, SKETCH_NONE};
 	}
 	return true;
 }

@@ -34,6 +34,17 @@ int record_options_keyframe(struct record_options *o, const char *text, struct d
 	return 0;
 }
 
+int record_options_launches(struct record_options *o, const char *text, struct diag *d)
+{
+	o->ranged = true;
+	o->range_first = o->range_last = 0;
+	if (!strcmp(text, "request") || check_options_range(text, &o->range_first, &o->range_last))
+		return 0;
+	diag_set(d, CUTRACE_EINVAL, "--launches", "'%s' is no range of launches", text);
+	diag_hint(d, "A-B (numbers from 1), A, A- or request");
+	return CUTRACE_EINVAL;
+}
+
 int record_options_as(struct record_options *o, const char *text, struct diag *d)
 {
 	char *end;
@@ -47,7 +58,7 @@ int record_options_as(struct record_options *o, const char *text, struct diag *d
 
 void record_options_text(const struct record_options *o, const char *check_words, char *buf, size_t bytes)
 {
-	char as[24] = "", keyframe[48] = "";
+	char as[24] = "", keyframe[48] = "", range[64] = "";
 
 	if (o->as_cc)
 		snprintf(as, sizeof(as), " --as sm_%u", o->as_cc);
@@ -56,10 +67,17 @@ void record_options_text(const struct record_options *o, const char *check_words
 			 (unsigned long long)o->keyframe_every);
 	else if (o->keyframes)
 		strcpy(keyframe, " --keyframe request");
-	snprintf(buf, bytes, "%s%s%s%s%s%s%s%s", o->check.on ? " --check" : "", check_words ? "=" : "",
+	if (o->ranged && !o->range_first)
+		strcpy(range, " --launches request");
+	else if (o->ranged && o->range_last == UINT64_MAX)
+		snprintf(range, sizeof(range), " --launches %llu-", (unsigned long long)o->range_first);
+	else if (o->ranged)
+		snprintf(range, sizeof(range), " --launches %llu-%llu", (unsigned long long)o->range_first,
+			 (unsigned long long)o->range_last);
+	snprintf(buf, bytes, "%s%s%s%s%s%s%s%s%s", o->check.on ? " --check" : "", check_words ? "=" : "",
 		 check_words ? check_words : "", o->no_payloads ? " --payloads=none" : "",
 		 o->no_opaque ? " --no-opaque" : "", o->reference_ptx ? " --reference ptx" : "", keyframe,
-		 as);
+		 range, as);
 	if (*buf)
 		memmove(buf, buf + 1, strlen(buf));
 }

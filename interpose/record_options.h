@@ -15,6 +15,8 @@ struct record_options {
 	bool reference_ptx;      /* the driver gets PTX wherever there is any */
 	bool keyframes;          /* taken when asked for, and */
 	uint64_t keyframe_every; /* before each N-th launch of a process; 0: not */
+	bool ranged; /* launches and copies are recorded inside a range only, which begins with a keyframe: */
+	uint64_t range_first, range_last; /* launches by number, from 1; 0: while somebody asks */
 	unsigned
 		as_cc; /* the compute capability that programs are told, 10 * major + minor; 0: the device's */
 };
@@ -23,6 +25,7 @@ struct record_options {
 int record_options_payloads(struct record_options *o, const char *text, struct diag *d);
 int record_options_reference(struct record_options *o, const char *text, struct diag *d);
 int record_options_keyframe(struct record_options *o, const char *text, struct diag *d);
+int record_options_launches(struct record_options *o, const char *text, struct diag *d);
 int record_options_as(struct record_options *o, const char *text, struct diag *d);
 /* As they are given again on a command line. */
 void record_options_text(const struct record_options *o, const char *check_words, char *buf, size_t bytes);

@@ -14,6 +14,7 @@
  *   launch.c, layouts.c   kernel parameters
  *   check.c, ranges.c, check_device.c    what launches wrote
  *   allocations.c         the program's device memory
+ *   range.c               launches and copies that are left out
  *   streams.c, contexts.c, devices.c    what no call says about them
  *   procs.c, thunk.c, thunk_entry.S, export_tables.c    functions that no description knows
  */
@@ -217,6 +218,9 @@ CUresult rec_hook_cuMemAlloc_v2(CUdeviceptr *p, size_t n);
 CUresult rec_hook_cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
 				     unsigned element);
 CUresult rec_hook_cuMemAllocManaged(CUdeviceptr *p, size_t n, unsigned flags);
+CUresult rec_hook_cuMemAllocHost_v2(void **p, size_t n);
+CUresult rec_hook_cuMemHostAlloc(void **p, size_t n, unsigned flags);
+CUresult rec_hook_cuMemHostRegister_v2(void *p, size_t n, unsigned flags);
 
 /* ---- layouts.c --------------------------------------------------------------- */
 
@@ -245,12 +249,13 @@ uint64_t rec_layouts_generation(void);
 struct rec_allocation {
 	uint64_t base, bytes;
 	CUcontext context; /* that it ends with, or NULL */
+	const void *host;  /* page-locked memory; NULL: a device's */
 };
-/* That holds the address. */
+/* A device's, that holds the address. */
 bool rec_allocation_find(uint64_t address, struct rec_allocation *out);
 /* The i-th in order of addresses; the table may change between two calls. */
 bool rec_allocation_at(size_t i, struct rec_allocation *out);
-/* The first one that ends behind the address. */
+/* A device's, the first one that ends behind the address. */
 bool rec_allocation_from(uint64_t address, struct rec_allocation *out);
 void rec_allocations_end(CUcontext context);
 
@@ -296,6 +301,17 @@ extern bool rec_keyframes; /* --keyframe */
 bool rec_keyframe_is_due(void);
 /* All memory as it is now; before the launch that is call `seq`. */
 void rec_keyframe(uint64_t seq, CUstream stream, bool per_thread);
+
+/* ---- range.c ------------------------------------------------------------------------- */
+
+extern bool rec_ranged; /* --launches */
+void rec_range_start(void);
+void rec_range_forget(void); /* in a forked child */
+/* Once for each call: whether it passes through unrecorded. */
+bool rec_range_omits(unsigned func);
+bool rec_range_outside(void);
+/* Once for each range of the process. */
+bool rec_range_begins(void);
 
 /* ---- check_device.c ------------------------------------------------------------------- */
 

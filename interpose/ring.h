@@ -14,7 +14,7 @@
 
 #include "base/sketch.h"
 
-#define RING_VERSION 7u
+#define RING_VERSION 8u
 #define RING_MAGIC   0x474e495243545543ull /* "CUTCRING" in memory order */
 
 /* How calls get their numbers. Each call's is greater than that of every call that had ended before it began.
@@ -51,6 +51,10 @@ struct ring_session {
 	/* --keyframe */
 	uint64_t keyframe_every; /* launches of a process; 0: only when asked for */
 	_Atomic uint64_t keyframes_wanted; /* how often somebody asked */
+	/* --launches: recorded are those with these numbers, from 1; range_first 0: while somebody has asked an odd number of
+	 * times */
+	uint64_t range_first, range_last;
+	_Atomic uint64_t range_launches;
 };
 enum ring_session_flag {
 	RING_SESSION_CHECK = 1 << 0,    /* hash what each launch may have written */
@@ -61,6 +65,7 @@ enum ring_session_flag {
 	RING_SESSION_ON_DEVICE = 1 << 5, /* what launches wrote is hashed on the device, whatever it is; */
 	RING_SESSION_KEYFRAMES = 1 << 7, /* launches are looked at for keyframes */
 	RING_SESSION_ON_HOST = 1 << 6,   /* on the host */
+	RING_SESSION_RANGE = 1 << 8,     /* launches and copies outside of the range are left out */
 };
 
 /* Newest number taken. */

@@ -164,7 +164,7 @@ static struct rec_thread *new_thread(struct ring_session *s)
 	t->session = s;
 	t->data = (uint8_t *)h + RING_DATA_OFFSET;
 	t->mask = h->bytes - 1;
-	t->limit = h->bytes;
+	t->limit = rec_ranged ? 0 : h->bytes;
 	return t;
 }
 
@@ -390,14 +390,19 @@ void *rec_reserve_slowly(struct rec_thread *t, struct ring_record r, uint64_t se
 		at = take_slowly(t, r, seq);
 		rec_signals_restore();
 	} while (!at);
+	if (rec_ranged)
+		t->limit = 0;
 	return at;
 }
 
 uint64_t *rec_enter_slowly(struct rec_frame *f, struct ring_record r)
 {
-	struct rec_thread *t = rec_make_room(r.bytes);
+	struct rec_thread *t;
 	struct ring_enter *e;
 
+	if (rec_ranged && rec_range_omits(r.flags))
+		return NULL;
+	t = rec_make_room(r.bytes);
 	if (!t)
 		return NULL;
 	f->t = t;

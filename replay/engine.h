@@ -337,6 +337,8 @@ int excerpt_take_end(struct engine *e, bool whole, struct diag *d);
 /* The calls that are this replay's to judge, of an isolated one that is a shard, or a search for one line. */
 int shard_plan(struct engine *e, struct diag *d);
 bool shard_has(const struct engine *e, uint64_t call);
+/* 0: none. */
+uint64_t shard_keyframe_behind(struct engine *e, uint64_t call);
 /* Before each call, and with the oldest one that still waits for its turn: what is behind is noted as done. True: no
  * launch from here on is this process's. */
 bool shard_reaches(const struct engine *e, uint64_t call);
@@ -444,6 +446,7 @@ struct engine {
 	struct map functions;        /* function row -> index into api_funcs, UINT64_MAX: none */
 	struct map ptx_modules;      /* PTX buffer -> parsed module, 0 = it can't be */
 	struct map writes_variables; /* kernel -> whether it may store to variables of its module */
+	struct map reads_variables;  /* kernel -> whether it may read such as kernels of its module store to */
 	struct map exact_kernels;    /* kernel -> whether the ISA leaves nothing open in it */
 	struct map variable_writers; /* module -> last launch that may have written its variables */
 	struct map images; /* trace buffer -> struct image_copy: drivers may go on reading what they loaded */
@@ -484,7 +487,8 @@ struct engine {
 	bool unjudged;                   /* a launch of an isolated replay has no recorded results */
 	uint64_t shard_first, shard_end; /* calls from first to before end */
 	uint64_t keyframe; /* call that memory is known before, at or before the first launch that is wanted; 0: none */
-	bool keyframe_put;
+	uint64_t next_keyframe, keyframe_at; /* to be put in place at that call, 0: none; that was put last */
+	bool keyframe_has_variables; /* of modules */
 	struct ledger_board *board;      /* NULL: nobody watches */
 	const struct ledger *ledger;     /* of whom the chunks are; NULL: all are this replay's */
 	unsigned worker;
@@ -574,6 +578,7 @@ void recorded_ptx_describe_variable(struct engine *e, struct address_range *r);
 bool recorded_ptx_uses_textures(struct engine *e, const struct trace_kernel *k);
 /* The kernel's results are the same bits wherever it runs right. False: not known. */
 bool recorded_ptx_writes_variables(struct engine *e, const struct trace_kernel *k);
+bool recorded_ptx_reads_written_variables(struct engine *e, const struct trace_kernel *k);
 bool recorded_ptx_is_exact(struct engine *e, uint64_t kernel);
 void recorded_ptx_free(struct engine *e);
 

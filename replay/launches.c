@@ -105,7 +105,8 @@ static void note_access(struct engine *e, const struct call *c, const struct tra
 		r = addresses_find(&e->addresses, w);
 		if (!r)
 			continue;
-		if (q->is_read && r->host_visible && !e->has_host_writes && !e->tainted)
+		if (q->is_read && r->host_visible && !e->has_host_writes && !e->tainted &&
+		    e->keyframe_at != c->rec->id)
 			engine_taint(e, c->rec->id,
 				     "%s reads %s memory that the program's CPU code may have written; "
 				     "traces of this "
@@ -161,6 +162,18 @@ static bool pass_packed(struct call *c, const struct params *p, int slot)
 	return true;
 }
 
+/* A keyframe has those variables whose addresses the program asked for. */
+static void doubt_variables(struct engine *e, const struct call *c, const struct trace_kernel *k)
+{
+	if (e->keyframe_at && !e->keyframe_has_variables && !e->tainted && k &&
+	    recorded_ptx_reads_written_variables(e, k))
+		engine_taint(
+			e, c->rec->id,
+			"%s reads variables of its module that kernels write: the keyframe has not what they "
+			"held",
+			k->name);
+}
+
 static bool bind_params(struct engine *e, struct call *c, const struct trace_launch *l,
 			const struct trace_kernel *k)
 {
@@ -180,6 +193,7 @@ static bool bind_params(struct engine *e, struct call *c, const struct trace_lau
 	if (p.size)
 		memcpy(recorded.bytes, p.bytes, p.size);
 	note_access(e, c, l, k, &recorded);
+	doubt_variables(e, c, k);
 	doubt_launch(e, c, l, k, recorded.bytes, recorded.size);
 	rewrite_params(e, k, &p);
 	rewrite_handles(e, k, &p);

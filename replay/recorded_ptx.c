@@ -97,6 +97,7 @@ void recorded_ptx_free(struct engine *e)
 	free_parsed(e);
 	map_free(&e->variable_writers);
 	map_free(&e->writes_variables);
+	map_free(&e->reads_variables);
 	map_free(&e->exact_kernels);
 }
 
@@ -113,6 +114,29 @@ bool recorded_ptx_writes_variables(struct engine *e, const struct trace_kernel *
 	f = recorded_ptx_func(e, k, &m);
 	known = f && !ptx_func_analyse(m, f) && f->writes_module_vars;
 	map_set(&e->writes_variables, k->id, known);
+	return known != 0;
+}
+
+static bool some_kernel_writes_variables(struct ptx_module *m)
+{
+	for (uint32_t i = 0; i < m->nfuncs; i++)
+		if (m->funcs[i]->is_entry && !ptx_func_analyse(m, m->funcs[i]) &&
+		    m->funcs[i]->writes_module_vars)
+			return true;
+	return false;
+}
+
+bool recorded_ptx_reads_written_variables(struct engine *e, const struct trace_kernel *k)
+{
+	struct ptx_module *m;
+	struct ptx_func *f;
+	uint64_t known;
+
+	if (map_get(&e->reads_variables, k->id, &known))
+		return known != 0;
+	f = recorded_ptx_func(e, k, &m);
+	known = f && !ptx_func_analyse(m, f) && f->reads_module_vars && some_kernel_writes_variables(m);
+	map_set(&e->reads_variables, k->id, known);
 	return known != 0;
 }
 

@@ -71,7 +71,8 @@ static int plan_range(struct engine *e, struct diag *d)
 		return 0;
 	}
 	if (e->opt->excerpt && !e->opt->excerpt_remake) { /* none is made, and none behind it is looked at */
-		e->shard_first = e->shard_end = e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
+		e->shard_first = e->shard_end =
+			e->opt->last_launch < UINT64_MAX ? e->opt->last_launch + 1 : UINT64_MAX;
 		return 0;
 	}
 	if (e->opt->last_launch && !e->opt->excerpt) {
@@ -94,15 +95,33 @@ static int plan_keyframe(struct engine *e, struct diag *d)
 {
 	uint64_t first = e->opt->excerpt ? e->opt->first_launch : e->shard_first;
 	int64_t call = 0;
-	int rc = !first || first > INT64_MAX || e->probe_calls
-			 ? 0
-			 : ask(e,
-			       "SELECT max(p.call) FROM payload p, call, thread WHERE p.kind = 'keyframe' AND call.id = p.call AND "
-			       "thread.id = call.thread AND thread.process = ?1 AND p.call <= ?2",
-			       first, &call, d);
+	int rc =
+		!first || first > INT64_MAX || e->probe_calls
+			? 0
+			: ask(e,
+			      "SELECT max(p.call) FROM payload p, call, thread WHERE p.kind = 'keyframe' AND call.id = p.call AND "
+			      "thread.id = call.thread AND thread.process = ?1 AND p.call <= ?2",
+			      first, &call, d);
 
-	e->keyframe = call > 0 ? (uint64_t)call : 0;
+	e->keyframe = e->next_keyframe = call > 0 ? (uint64_t)call : 0;
+	if (!e->keyframe && trace_meta_int(e->trace, "ranged", 0))
+		e->next_keyframe = shard_keyframe_behind(e, 0);
 	return rc;
+}
+
+/* Of what was recorded in ranges, each begins with what memory was then: what came between is not in the trace. */
+uint64_t shard_keyframe_behind(struct engine *e, uint64_t call)
+{
+	struct diag d = DIAG_INIT;
+	int64_t next = 0;
+
+	if (!trace_meta_int(e->trace, "ranged", 0) || call > INT64_MAX ||
+	    ask(e,
+		"SELECT min(p.call) FROM payload p, call, thread WHERE p.kind = 'keyframe' AND call.id = p.call AND "
+		"thread.id = call.thread AND thread.process = ?1 AND p.call > ?2",
+		call, &next, &d))
+		return 0;
+	return next > 0 ? (uint64_t)next : 0;
 }
 
 int shard_plan(struct engine *e, struct diag *d)

@@ -65,15 +65,20 @@ static void put_keyframe(struct engine *e, struct call *c)
 	struct written *w;
 	unsigned n;
 
-	if (!e->keyframe || e->keyframe_put || c->rec->id < e->keyframe || e->dead)
+	if (!e->next_keyframe || c->rec->id < e->next_keyframe || e->dead)
 		return;
-	e->keyframe_put = true;
-	n = contents_of(e, e->keyframe, "keyframe", &w);
+	e->keyframe_at = e->next_keyframe;
+	e->next_keyframe = shard_keyframe_behind(e, e->keyframe_at);
+	n = contents_of(e, e->keyframe_at, "keyframe", &w);
 	if (!contexts_enter(e, c->thread) ||
 	    engine_sync_failed(e, c->rec->id, driver_plain(&e->drv, "cuCtxSynchronize", 0)))
 		why = "the device can't be waited for";
-	for (unsigned i = 0; !why && i < n; i++)
+	for (unsigned i = 0; !why && i < n; i++) {
+		struct address_range *r = addresses_find(&e->addresses, w[i].base);
+
+		e->keyframe_has_variables |= r && r->owner;
 		why = put(e, &w[i]);
+	}
 	free(w);
 	if (why)
 		engine_taint(e, c->rec->id, "the keyframe could not be put in place: %s", why);

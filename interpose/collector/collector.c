@@ -83,6 +83,8 @@ static void write_meta(struct collector *c)
 		trace_writer_meta_text(c->w, "device_option", o->device_option);
 	if (o->options_text)
 		trace_writer_meta_text(c->w, "options", o->options_text);
+	if (o->record.ranged)
+		trace_writer_meta_int(c->w, "ranged", 1);
 }
 
 static int open_all(struct collector *c, struct diag *d)

@@ -96,6 +96,7 @@ static uint32_t session_flags(const struct record_options *o)
 	       (o->no_payloads ? RING_SESSION_NO_DATA : 0u) | (o->no_opaque ? 0u : RING_SESSION_OPAQUE) |
 	       (o->reference_ptx ? RING_SESSION_PTX : 0u) |
 	       (o->check.on_device ? RING_SESSION_ON_DEVICE : 0u) |
+	       (o->ranged ? RING_SESSION_RANGE : 0u) |
 	       (o->keyframes ? RING_SESSION_KEYFRAMES : 0u) | (o->check.on_host ? RING_SESSION_ON_HOST : 0u);
 }
 
@@ -120,6 +121,8 @@ int session_make(struct collector *c, struct diag *d)
 	s->check_first = c->o->record.check.first;
 	s->check_last = c->o->record.check.last;
 	s->as_cc = c->o->record.as_cc;
+	s->range_first = c->o->record.range_first;
+	s->range_last = c->o->record.range_last;
 	s->keyframe_every = c->o->record.keyframe_every;
 	s->ring_bytes = c->o->ring_bytes ? c->o->ring_bytes : DEFAULT_RING_BYTES;
 	s->tsc_hz = c->clock.tsc_hz;

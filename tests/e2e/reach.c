@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A program whose kernels read what is easily forgotten: memory of two contexts in turn, page-locked memory through
+ * its device pointer, managed memory. Eight launches, four in each context; each result depends on all that came before.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define N 64u
+
+static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+			  ".visible .entry mix(.param .u64 out, .param .u64 in, .param .u64 more)\n{\n"
+			  ".reg .b64 a<4>; .reg .b32 r<5>;\n"
+			  "ld.param.u64 a0, [out]; ld.param.u64 a1, [in]; ld.param.u64 a2, [more];\n"
+			  "cvta.to.global.u64 a0, a0; cvta.to.global.u64 a1, a1; cvta.to.global.u64 a2, a2;\n"
+			  "mov.u32 r0, %tid.x; mul.wide.u32 a3, r0, 4;\n"
+			  "add.u64 a0, a0, a3; add.u64 a1, a1, a3; add.u64 a2, a2, a3;\n"
+			  "ld.global.u32 r1, [a0]; ld.global.u32 r2, [a1]; ld.global.u32 r3, [a2];\n"
+			  "mad.lo.u32 r4, r1, 3, r2; add.u32 r4, r4, r3; st.global.u32 [a0], r4; ret;\n}\n";
+
+static void *driver;
+
+/* Calls a function of the driver; all arguments are words, the first one by its cast. */
+#define CU(name, first, ...)                                                                            \
+	call(#name, ((int (*)(void *, ...))(uintptr_t)dlsym(driver, #name))((void *)(uintptr_t)(first), \
+									    ##__VA_ARGS__))
+
+static void call(const char *name, int result)
+{
+	if (!result)
+		return;
+	fprintf(stderr, "%s: %d\n", name, result);
+	exit(1);
+}
+
+struct side {
+	void *context, *module, *function;
+	uint64_t out;
+	uint32_t got[N], want[N];
+};
+
+static void start(struct side *s, int device)
+{
+	CU(cuCtxCreate_v2, &s->context, 0, device);
+	CU(cuModuleLoadData, &s->module, ptx);
+	CU(cuModuleGetFunction, &s->function, s->module, "mix");
+	CU(cuMemAlloc_v2, &s->out, N * sizeof(uint32_t));
+	CU(cuMemsetD32_v2, s->out, 1, (size_t)N);
+	for (uint32_t i = 0; i < N; i++)
+		s->want[i] = 1;
+}
+
+static void step(struct side *s, uint64_t in, uint64_t more, const uint32_t *a, const uint32_t *b)
+{
+	void *params[] = {&s->out, &in, &more};
+
+	CU(cuCtxSetCurrent, s->context);
+	CU(cuLaunchKernel, s->function, 1, 1, 1, N, (uint64_t)1, (uint64_t)1, (uint64_t)0, NULL, params,
+	   NULL);
+	CU(cuCtxSynchronize, 0);
+	for (uint32_t i = 0; i < N; i++)
+		s->want[i] = s->want[i] * 3 + a[i] + b[i];
+}
+
+static void compare(struct side *s)
+{
+	CU(cuCtxSetCurrent, s->context);
+	CU(cuMemcpyDtoH_v2, s->got, s->out, sizeof(s->got));
+	for (uint32_t i = 0; i < N; i++)
+		call("a wrong result", s->got[i] != s->want[i]);
+}
+
+int main(void)
+{
+	static struct side sides[2];
+	uint32_t *pinned;
+	uint64_t pinned_address, managed;
+	int device;
+
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	call("dlopen", !driver);
+	CU(cuInit, 0);
+	CU(cuDeviceGet, &device, 0);
+	start(&sides[0], device);
+	CU(cuMemHostAlloc, &pinned, N * sizeof(*pinned), 3); /* portable, mapped */
+	CU(cuMemHostGetDevicePointer_v2, &pinned_address, pinned, 0);
+	CU(cuMemAllocManaged, &managed, N * sizeof(*pinned), 1);
+	for (uint32_t i = 0; i < N; i++) {
+		pinned[i] = 7 * i + 5;
+		((uint32_t *)(uintptr_t)managed)[i] = 11 * i + 2;
+	}
+	start(&sides[1], device);
+	for (unsigned i = 0; i < 8; i++)
+		step(&sides[i % 2], pinned_address, managed, pinned, (uint32_t *)(uintptr_t)managed);
+	compare(&sides[0]);
+	compare(&sides[1]);
+	puts("ok");
+	return 0;
+}
