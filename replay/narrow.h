@@ -111,6 +111,7 @@ void narrow_offer(struct narrow_finding *best, const struct narrow_finding *f);
 struct narrow_place {
 	uint64_t thread;  /* in the log, of the one that stored the element; UINT64_MAX: not known */
 	uint64_t threads; /* of a block */
+	bool exact;       /* only arithmetic whose results the ISA defines to the bit is judged */
 };
 unsigned narrow_rank(const struct narrow_place *p, uint64_t thread);
 

@@ -101,11 +101,25 @@ static void judging_free(struct judging *j)
 		munmap(j->shared, j->shared_bytes);
 }
 
+/* Of floating-point numbers, by one thread, with a rounding that the ISA defines, and not part of what may be fused in ways that
+ * narrow_fused.c doesn't know. */
+static bool is_exact(const struct batch *b, const struct ptx_site *s)
+{
+	const struct ptx_inst *i = narrow_inst(s);
+	bool sum = i->op == PTX_OP_ADD || i->op == PTX_OP_SUB;
+
+	if (b->approximate || s->collective || !ptx_type_is_float((enum ptx_type)i->type))
+		return false;
+	return !sum || i->rnd != PTX_RND_NONE || (i->type2 == PTX_TYPE_NONE && i->type != PTX_F32X2);
+}
+
 static void offer_wrong(const struct judging *j, const struct judging *fused, const struct batch *b,
 			const struct narrow_place *p, struct narrow_finding *best)
 {
 	const struct ptx_site *s = &j->log->code->sites[b->judge.site];
 
+	if (p->exact && !is_exact(b, s))
+		return;
 	for (size_t row = 0; b->done && b->done[0] && row < b->n; row++) {
 		struct narrow_finding f = {
 			.how = NARROW_INSTRUCTION,

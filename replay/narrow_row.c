@@ -88,14 +88,34 @@ static void write_store(struct narrow_launch *l, sqlite3 *db)
 		  l->has_hit ? l->hit.line : 0);
 }
 
+/* What the results leave open, an instruction does not. */
+static void grade_anew(const struct narrow_launch *l, sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+
+	sqlite3_prepare_v2(
+		db,
+		"UPDATE verdict SET grade = 'differs', note = coalesce(note || '; ', '') || 'but an instruction whose "
+		"result the ISA defines gave another one' WHERE pass = 1 AND process = ?1 AND call = ?2 AND kind = "
+		"'written' AND grade IN ('inside', 'chaotic')",
+		-1, &st, NULL);
+	sqlite3_bind_int64(st, 1, l->process);
+	sqlite3_bind_int64(st, 2, (sqlite3_int64)l->call);
+	sqlite3_step(st);
+	sqlite3_finalize(st);
+}
+
 void narrow_write(struct narrow_launch *l)
 {
+	bool found = l->best.how != NARROW_NOTHING;
 	struct result_db *db;
 	struct diag d = DIAG_INIT;
 
-	if (result_open(&db, l->s->result_path, false, &d))
+	if ((l->legal && !found) || result_open(&db, l->s->result_path, false, &d))
 		return;
-	if (l->best.how != NARROW_NOTHING)
+	if (l->legal)
+		grade_anew(l, result_sqlite(db));
+	if (found)
 		write_finding(l, result_sqlite(db));
 	else if (!l->faults)
 		write_store(l, result_sqlite(db));

@@ -138,7 +138,7 @@ static void check_reproduction(struct narrow_launch *l)
 	uint64_t before = 0, now = 0;
 
 	/* What it gave may not have been kept: of many launches, or by a replay that was interrupted. */
-	if (l->note[0] || l->faults ||
+	if (l->note[0] || l->faults || l->legal ||
 	    !probe_element(l->s, l->t, l->process, l->call, 0, l->address, l->bytes, &before) ||
 	    (probe_element(l->s, l->t, l->process, l->call, RUN_TARGET, l->address, l->bytes, &now) &&
 	     before == now))
@@ -180,7 +180,7 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 	*longer = is_longer(&here, code);
 	if (narrow_judge(l->s, l->m, &here, p, &f, &d))
 		snprintf(l->note, sizeof(l->note), "its instructions could not be judged: %s", d.what);
-	if (f.how == NARROW_NOTHING) {
+	if (f.how == NARROW_NOTHING && !l->legal) {
 		narrow_stored(&here, p, &f);
 		narrow_atomics(&here, p, &f);
 		barrier = (f.how == NARROW_NOTHING || narrow_stored_rarely(&here, f.site)) &&
@@ -212,7 +212,7 @@ static bool search_block(struct narrow_launch *l, const struct ptx_instrumented 
 	struct part part = {.first_block = first,
 			    .nblocks = nblocks,
 			    .capacity = capacity_for(nblocks * l->threads, code, FIRST_BYTES)};
-	struct narrow_place p = {.thread = thread, .threads = l->threads};
+	struct narrow_place p = {.thread = thread, .threads = l->threads, .exact = l->legal};
 	bool longer = true;
 
 	for (unsigned k = 0; k < MAX_PARTS && longer; k++) {
@@ -234,7 +234,8 @@ static void search(struct narrow_launch *l, const struct ptx_instrumented *code)
 
 	if (l->has_hit && search_block(l, code, block, 1, thread))
 		return;
-	if (l->has_hit && l->faults) /* each look costs a fault, or the time until a watchdog ends it */
+	/* Each look at a fault costs one, or the time until a watchdog ends it. */
+	if (l->legal || (l->has_hit && l->faults))
 		return;
 	/* Others may have given it what it used. */
 	for (unsigned k = 0; k < MAX_PARTS && k * (step ? step : 1) < l->blocks; k++) {
@@ -299,7 +300,7 @@ static void look_at_places(struct narrow_launch *l, const struct ptx_instrumente
 {
 	const struct ptx_site *site = NULL;
 
-	if (l->best.how == NARROW_NOTHING)
+	if (l->best.how == NARROW_NOTHING && !l->legal)
 		site = narrow_places(l->s, l->m, code, l->row.grid, l->row.block, l->place_note,
 				     sizeof(l->place_note));
 	if (!site)

@@ -25,6 +25,7 @@ struct narrow_launch {
 	struct extension_hit hit; /* who stored it, on the interpreter */
 	bool has_hit;
 	bool faults;               /* the launch, on the target; no element is known then */
+	bool legal;                /* its results may be; is what made them? */
 	uint32_t stops[MAX_STOPS]; /* PTX lines at which it does */
 	unsigned nstops;
 	bool other_result;       /* with the log, the element is another one */

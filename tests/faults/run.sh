@@ -275,19 +275,24 @@ few='sub-f32-swapped ptx driver_fft interp operands
 scale-short ptx driver_compaction interp address
 tid-axes ptx driver_saxpy interp special_register
 bar-sync-lost ptx driver_fft interp barrier
+bar-sync-lost ptx driver_bitonic_sort interp barrier
+div-f32-by-rcp ptx runtime_attention_wmma interp precision
 red-max-as-add ptx fault_operations interp atomic
 mul-hi-signed ptx fault_operations amdemu:gfx1100 integers
 shfl-idx-segment-lost ptx fault_operations amdemu:gfx1100 shuffle
 ir-fma-split llvm driver_saxpy amdemu:gfx1100 fusing
+ir-fsub-fused llvm driver_fft amdemu:gfx1100 fusing
 ir-maxnum-maximum llvm fault_operations amdemu:gfx90a NaN'
 
 few_of_both()
 {
 	rm -rf "$work"
 	mkdir -p "$work"
-	programs="driver_saxpy driver_fft driver_compaction driver_out_of_bounds" count=9
+	programs="driver_saxpy driver_fft driver_compaction driver_out_of_bounds driver_bitonic_sort runtime_attention_wmma"
 	printf '%s\n' "$few" | tr ' ' '	' >"$work/few"
-	[ -x "$build/lib/cutrace/cutrace-compile" ] || count=5
+	[ -x "$build/lib/cutrace/cutrace-compile" ] || sed -i '/amdemu/d' "$work/few"
+	[ -x "$build/tests/programs/runtime_attention_wmma" ] || sed -i '/	runtime_/d' "$work/few"
+	count=$(wc -l <"$work/few")
 	record_programs
 	list=$work/few
 	run_faults 2>"$work/faults.log"
