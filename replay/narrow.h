@@ -74,6 +74,8 @@ bool narrow_log_open(struct narrow_log *l, const char *path, const struct ptx_in
 void narrow_log_close(struct narrow_log *l);
 /* How much the thread would have logged behind the beginning of its area; may be negative. */
 int64_t narrow_log_used(const struct narrow_log *l, uint64_t thread);
+/* Whether it logged more than that. */
+bool narrow_log_is_cut(const struct narrow_log *l, uint64_t thread);
 /* r->thread is set, r->at where to look; false: the end. Then r->at is the record's, and narrow_next goes on behind it. */
 bool narrow_first(const struct narrow_log *l, uint64_t thread, struct narrow_record *r);
 bool narrow_next(const struct narrow_log *l, struct narrow_record *r);
@@ -111,6 +113,7 @@ void narrow_offer(struct narrow_finding *best, const struct narrow_finding *f);
 struct narrow_place {
 	uint64_t thread;  /* in the log, of the one that stored the element; UINT64_MAX: not known */
 	uint64_t threads; /* of a block */
+	bool whole;       /* the log has all blocks of the grid */
 	bool exact;       /* only arithmetic whose results the ISA defines to the bit is judged */
 };
 unsigned narrow_rank(const struct narrow_place *p, uint64_t thread);

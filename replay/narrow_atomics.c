@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Atomics of one address make a chain: each finds what another one left, but for the first, and each leaves what is found,
- * but for the last. Where a block's shared memory is logged whole, a broken chain shows an atomic that did something else.
+ * but for the last. Where a block's shared memory is logged whole, or all blocks of a grid, a broken chain shows an atomic that did something else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -109,10 +109,11 @@ static bool add(struct links *l, const struct link *link)
 	return true;
 }
 
-static bool add_record(struct links *l, const struct narrow_record *r, uint64_t threads, uint64_t epoch)
+static bool add_record(struct links *l, const struct narrow_record *r, const struct narrow_place *p,
+		       uint64_t epoch)
 {
 	const struct ptx_inst *i = narrow_inst(r->site);
-	struct link k = {.owner = r->thread / threads,
+	struct link k = {.owner = r->thread / p->threads,
 			 .epoch = epoch,
 			 .thread = r->thread,
 			 .at = r->at,
@@ -122,8 +123,11 @@ static bool add_record(struct links *l, const struct narrow_record *r, uint64_t 
 	uint8_t space;
 
 	if ((r->site->kind != PTX_SITE_ATOMIC && !k.is_store) || !narrow_guard_holds(r) ||
-	    !narrow_address(r, &space, &k.address) || space != PTX_SPACE_SHARED)
+	    !narrow_address(r, &space, &k.address) ||
+	    (space != PTX_SPACE_SHARED && !(p->whole && space == PTX_SPACE_GLOBAL)))
 		return true;
+	if (space == PTX_SPACE_GLOBAL)
+		k.owner = UINT64_MAX; /* all blocks, whose barriers say nothing of one another */
 	k.bytes = (uint8_t)narrow_access_bytes(r->site);
 	if (!k.is_store && (i->vec > 1 || !narrow_operand_value(r, 1, &b) ||
 			    (i->nsrc > 2 && !narrow_operand_value(r, 2, &c)) || !find_old(r, &k.old) ||
@@ -158,6 +162,8 @@ static bool is_chain(const struct link *l, size_t n, size_t *atomics)
 	*atomics = 0;
 	for (size_t k = 0; k < n; k++) {
 		if (!l[k].is_store && (!l[k].bytes || l[k].bytes != l[0].bytes))
+			return false;
+		if (l[k].is_store && l[k].owner == UINT64_MAX)
 			return false;
 		if (l[k].is_store) {
 			stores = true;
@@ -265,14 +271,17 @@ static void offer_chain(const struct link *l, size_t n, const struct narrow_log 
 void narrow_atomics(const struct narrow_log *log, const struct narrow_place *p, struct narrow_finding *best)
 {
 	struct links l = {0};
+	struct narrow_place where = *p;
 	bool ok = true;
 
+	for (uint64_t t = 0; where.whole && t < log->nthreads; t++)
+		where.whole = !log->control.skip && !narrow_log_is_cut(log, t);
 	for (uint64_t t = 0; ok && t < log->nthreads; t++) {
 		struct narrow_record r;
 		uint64_t epoch = 0;
 
 		for (bool more = narrow_first(log, t, &r); more && ok; more = narrow_next(log, &r)) {
-			ok = add_record(&l, &r, p->threads, epoch);
+			ok = add_record(&l, &r, &where, epoch);
 			epoch += is_block_barrier(&r);
 		}
 	}

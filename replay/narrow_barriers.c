@@ -101,7 +101,6 @@ static bool is_known(const struct ptx_site *s)
 
 static bool add_thread(struct accesses *a, const struct narrow_log *log, uint64_t thread, uint64_t threads)
 {
-	const int64_t room = (int64_t)(log->control.capacity - 4ull * log->code->max_words);
 	struct narrow_record r;
 	uint64_t epoch = 0;
 	bool ok = true;
@@ -115,7 +114,7 @@ static bool add_thread(struct accesses *a, const struct narrow_log *log, uint64_
 			ok = add_record(a, &r, threads, epoch);
 		epoch += is_block_barrier(&r);
 	}
-	if (narrow_log_used(log, thread) > room && epoch < a->end)
+	if (narrow_log_is_cut(log, thread) && epoch < a->end)
 		a->end = epoch;
 	return ok;
 }

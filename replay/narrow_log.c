@@ -48,6 +48,11 @@ int64_t narrow_log_used(const struct narrow_log *l, uint64_t thread)
 	return used;
 }
 
+bool narrow_log_is_cut(const struct narrow_log *l, uint64_t thread)
+{
+	return narrow_log_used(l, thread) > (int64_t)(l->control.capacity - 4ull * l->code->max_words);
+}
+
 static const uint32_t *words_at(const struct narrow_log *l, uint64_t thread, uint64_t at)
 {
 	return (const uint32_t *)(const void *)(l->map + sizeof(l->control) + 8 * l->nthreads +

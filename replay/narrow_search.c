@@ -14,6 +14,7 @@
 #define THREAD_BYTES (4ull << 20)  /* of one thread, at most */
 #define FIRST_BYTES  (64ull << 10) /* of one thread, at first */
 #define MAX_PARTS    6             /* of a log, one after the other; of a grid likewise */
+#define LEGAL_PARTS  2             /* where nothing says that anything is wrong */
 #define MAX_LISTED   6             /* PTX lines in a note */
 #define RUN_TARGET   1000          /* what the launch with a log wrote, beside the runs of the envelope */
 #define OTHER_RESULT "with its values logged the kernel gives another result for this element"
@@ -147,12 +148,13 @@ static void check_reproduction(struct narrow_launch *l)
 	snprintf(l->note, sizeof(l->note), OTHER_RESULT);
 }
 
-static bool is_longer(const struct narrow_log *log, const struct ptx_instrumented *code)
+static bool is_longer(const struct narrow_log *log)
 {
-	for (uint64_t k = 0; k < log->nthreads; k++)
-		if (narrow_log_used(log, k) > (int64_t)(log->control.capacity - 4ull * code->max_words))
-			return true;
-	return false;
+	uint64_t k = 0;
+
+	while (k < log->nthreads && !narrow_log_is_cut(log, k))
+		k++;
+	return k < log->nthreads;
 }
 
 static void keep_best(struct narrow_launch *l, const struct narrow_finding *f, const struct part *part)
@@ -177,7 +179,7 @@ static bool search_part(struct narrow_launch *l, const struct ptx_instrumented *
 	if (!make_log(l, code, part, true, &here))
 		return true;
 	check_reproduction(l);
-	*longer = is_longer(&here, code);
+	*longer = is_longer(&here);
 	if (narrow_judge(l->s, l->m, &here, p, &f, &d))
 		snprintf(l->note, sizeof(l->note), "its instructions could not be judged: %s", d.what);
 	if (f.how == NARROW_NOTHING && !l->legal) {
@@ -212,10 +214,11 @@ static bool search_block(struct narrow_launch *l, const struct ptx_instrumented 
 	struct part part = {.first_block = first,
 			    .nblocks = nblocks,
 			    .capacity = capacity_for(nblocks * l->threads, code, FIRST_BYTES)};
-	struct narrow_place p = {.thread = thread, .threads = l->threads, .exact = l->legal};
+	struct narrow_place p = {
+		.thread = thread, .threads = l->threads, .exact = l->legal, .whole = nblocks == l->blocks};
 	bool longer = true;
 
-	for (unsigned k = 0; k < MAX_PARTS && longer; k++) {
+	for (unsigned k = 0; k < (l->legal ? LEGAL_PARTS : MAX_PARTS) && longer; k++) {
 		if (search_part(l, code, &part, &p, &longer))
 			return true;
 		/* A record that didn't fit any more is the first of the next part. */
