@@ -319,6 +319,29 @@ static bool blame_unseen(const struct memory *m, const struct beside *wrong, str
 	return true;
 }
 
+static bool has_result(const struct narrow_record *r, uint64_t value)
+{
+	for (unsigned k = 0; k < r->site->nregisters; k++)
+		if (r->site->registers[k].is_result && narrow_register(r, &r->site->registers[k]) == value)
+			return true;
+	return false;
+}
+
+/* A vector with the right elements in another order: whoever stored them, it is the load that mixes them. */
+static bool is_mixed(const struct beside *x)
+{
+	const struct ptx_site *s = x->here.site;
+
+	if (narrow_inst(s)->ndst < 2)
+		return false;
+	for (unsigned k = 0; k < s->nregisters; k++)
+		if (s->registers[k].is_result &&
+		    (!has_result(&x->interp, narrow_register(&x->here, &s->registers[k])) ||
+		     !has_result(&x->here, narrow_register(&x->interp, &s->registers[k]))))
+			return false;
+	return true;
+}
+
 static void blame_atomic(const struct atomic_entry *a, struct narrow_finding *f)
 {
 	f->site = a->site;
@@ -390,6 +413,8 @@ static bool examine_load(const struct memory *m, const struct beside *x, const s
 	if (examine_atomics(m, x, &l, f, &isnt_here))
 		return !isnt_here;
 	if (l.space == PTX_SPACE_SHARED && blame_barrier(m, x, &l, writer, f))
+		return true;
+	if (!writer && is_mixed(x))
 		return true;
 	if (l.space == PTX_SPACE_SHARED && !writer && blame_unseen(m, x, f))
 		return true;
