@@ -54,6 +54,7 @@ static const char help[] =
 	"  --progress           how far it is, on stderr also where that is no terminal\n"
 	"  --launches A[-B]     isolated: make only the launches of calls A to B\n"
 	"  --no-compare         isolated: compare nothing after launches\n"
+	"  --keep DIR           isolated: leave what a launch wrote, where it differs, in DIR/PROCESS.CALL.ADDRESS\n"
 	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which the\n"
 	"                       interpreter makes with fusing, order, grouping and approximations left to\n"
 	"                       chance (default 8; 0: every difference counts)\n"
@@ -100,6 +101,7 @@ enum {
 	OPT_RESUME,
 	OPT_TOLERANCES,
 	OPT_PLAN,
+	OPT_KEEP,
 	OPT_PROGRESS
 };
 
@@ -115,6 +117,7 @@ static const struct option long_options[] = {
 	{"no-compare", no_argument, NULL, OPT_NO_COMPARE},
 	{"launches", required_argument, NULL, OPT_LAUNCHES},
 	{"envelope", required_argument, NULL, OPT_ENVELOPE},
+	{"keep", required_argument, NULL, OPT_KEEP},
 	{"narrow", required_argument, NULL, OPT_NARROW},
 	{"no-narrow", no_argument, NULL, OPT_NO_NARROW},
 	{"jobs", required_argument, NULL, 'j'},
@@ -292,6 +295,10 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 	case OPT_RESUME:
 		o->isolated = true;
 		o->resume_path = arg;
+		return NULL;
+	case OPT_KEEP:
+		o->isolated = true;
+		o->keep = arg;
 		return NULL;
 	case OPT_PLAN: o->plan = true; return NULL;
 	case OPT_TOLERANCES: o->tolerances_path = arg; return NULL;

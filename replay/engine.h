@@ -312,6 +312,8 @@ struct written {
 	uint64_t base, bytes, buffer; /* recorded address; buffer of the trace */
 };
 /* Of a launch that was recorded; malloc'ed. */
+/* What self-replays wrote, where it was something else (`enrich --self-replays`); as written_of. */
+unsigned reruns_of(struct engine *e, uint64_t call, struct written **out);
 unsigned written_of(struct engine *e, uint64_t call, struct written **out);
 /* After a launch. True when the trace has what it wrote: then that was compared, or stands in for the launch. */
 bool written_check(struct engine *e, struct call *c);

@@ -38,6 +38,7 @@ struct replay_options {
 	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
 	unsigned repeat, warm_up;           /* of launches, to time them (repeat.h); repeat 0: none */
 	bool no_compare;                    /* what launches wrote: put back unseen */
+	const char *keep; /* of an isolated replay: a folder for what launches wrote where it differs; NULL */
 	const char *resume_path;            /* the result of an interrupted replay, to go on with; NULL */
 	char *resumed_path;                 /* result_path where the command line does not name it */
 	bool json, verbose, quiet;

@@ -25,6 +25,7 @@ static const struct {
 	{"driver", offsetof(struct rerecord, driver), NULL, NULL, false},
 	{"device", offsetof(struct rerecord, device), NULL, NULL, false},
 	{"check", offsetof(struct rerecord, check), NULL, "enrich", false},
+	{"self-replays", offsetof(struct rerecord, self_replays), NULL, "enrich", false},
 	{"launches", offsetof(struct rerecord, launches), "name the launches (--launches A-B)", "trim",
 	 false},
 	{"no-verify", offsetof(struct rerecord, no_verify), NULL, "trim", true},

@@ -14,6 +14,7 @@ struct rerecord {
 	const char *input, *output;
 	const char *driver, *device; /* one of them; none: the interpreter */
 	const char *check;           /* words of record --check */
+	const char *self_replays;    /* how many; NULL: none */
 	const char *launches;        /* of replay --launches; NULL: all, as a stream */
 	const char *no_verify;       /* not NULL: the new trace is not replayed */
 };

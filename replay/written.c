@@ -8,6 +8,8 @@
  * only the last contents are.
  */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,11 @@ static unsigned contents_of(struct engine *e, uint64_t call, const char *kind, s
 unsigned written_of(struct engine *e, uint64_t call, struct written **out)
 {
 	return contents_of(e, call, "written", out);
+}
+
+unsigned reruns_of(struct engine *e, uint64_t call, struct written **out)
+{
+	return contents_of(e, call, "rerun", out);
 }
 
 /* ---- putting contents where they were ------------------------------------------------ */
@@ -252,25 +259,48 @@ static bool are_wanted(struct engine *e)
 	return e->nkept++ < PROBE_LAUNCHES;
 }
 
+static bool write_range(struct engine *e, const struct written *w, FILE *f)
+{
+	uint8_t *data = malloc(PIECE);
+	bool ok = f && data;
+
+	for (uint64_t at = 0; ok && at < w->bytes; at += PIECE) {
+		size_t bytes = w->bytes - at < PIECE ? w->bytes - at : PIECE;
+
+		ok = engine_read_device(e, addresses_to_live(&e->addresses, w->base) + at, data, bytes);
+		addresses_rewrite_back(&e->addresses, data, bytes);
+		ok = ok && fwrite(data, 1, bytes, f) == bytes;
+	}
+	free(data);
+	return ok;
+}
+
 /* For the envelope. */
 static void keep_results(struct engine *e, uint64_t call, const struct written *w, unsigned n)
 {
 	FILE *f = probe_file(e, call);
-	uint8_t *data = malloc(PIECE);
-	bool ok = f && data;
+	bool ok = f != NULL;
 
 	for (unsigned i = 0; ok && i < n; i++)
-		for (uint64_t at = 0; ok && at < w[i].bytes; at += PIECE) {
-			size_t bytes = w[i].bytes - at < PIECE ? w[i].bytes - at : PIECE;
-
-			ok = engine_read_device(e, addresses_to_live(&e->addresses, w[i].base) + at, data,
-						bytes);
-			addresses_rewrite_back(&e->addresses, data, bytes);
-			ok = ok && fwrite(data, 1, bytes, f) == bytes;
-		}
+		ok = write_range(e, &w[i], f);
 	if (f)
 		fclose(f);
-	free(data);
+}
+
+/* For who asked (--keep). */
+static void keep_range(struct engine *e, uint64_t call, const struct written *w)
+{
+	char path[PATH_MAX];
+	bool ok;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%u.%" PRIu64 ".%" PRIx64, e->opt->keep, e->process, call, w->base);
+	f = fopen(path, "wb");
+	ok = write_range(e, w, f);
+	if (f && fclose(f))
+		ok = false;
+	if (!ok)
+		engine_say(e, call, "error", "what it wrote can't be kept in %s", path);
 }
 
 static void check_all(struct engine *e, struct call *c, const struct written *w, unsigned n)
@@ -278,7 +308,11 @@ static void check_all(struct engine *e, struct call *c, const struct written *w,
 	bool differs = e->opt->no_compare;
 
 	for (unsigned i = 0; i < n && !e->opt->no_compare; i++)
-		differs |= check_one(e, c, &w[i]);
+		if (check_one(e, c, &w[i])) {
+			differs = true;
+			if (e->opt->keep && !e->probe_calls)
+				keep_range(e, c->rec->id, &w[i]);
+		}
 	if (e->probe_folder && (differs || e->probe_calls) && shard_has(e, c->rec->id) && are_wanted(e))
 		keep_results(e, c->rec->id, w, n);
 	for (unsigned i = 0; differs && e->opt->isolated && i < n; i++)

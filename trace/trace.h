@@ -193,6 +193,14 @@ int trace_finish(const char *path, struct diag *d);
 /* For a closed trace whose launches are those of calls `first` to `last` of another closed trace, made again: what they
  * wrote becomes what they wrote in that one. */
 int trace_take_evidence(const char *path, const char *from, uint64_t first, uint64_t last, struct diag *d);
+/* For a closed trace with contents: what a range of a launch held when the launch was made again, where that is not what was
+ * recorded. */
+struct trace_rerun {
+	uint64_t launch, base;
+	const char *contents; /* a file */
+	unsigned times;	      /* in how many of the runs */
+};
+int trace_add_reruns(const char *path, const struct trace_rerun *rows, size_t n, unsigned runs, struct diag *d);
 /* SQLite refuses such a path and does not say why. */
 bool trace_path_too_long(const char *path, struct diag *d);
 

@@ -2,11 +2,13 @@
  *
  * A program whose kernels read what is easily forgotten: memory of two contexts in turn, page-locked memory through
  * its device pointer, managed memory. Eight launches, four in each context; each result depends on all that came before.
+ * With the argument "sum": two launches whose floating-point atomics give what the order of blocks makes of them.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define N 64u
 
@@ -18,7 +20,15 @@ static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
 			  "mov.u32 r0, %tid.x; mul.wide.u32 a3, r0, 4;\n"
 			  "add.u64 a0, a0, a3; add.u64 a1, a1, a3; add.u64 a2, a2, a3;\n"
 			  "ld.global.u32 r1, [a0]; ld.global.u32 r2, [a1]; ld.global.u32 r3, [a2];\n"
-			  "mad.lo.u32 r4, r1, 3, r2; add.u32 r4, r4, r3; st.global.u32 [a0], r4; ret;\n}\n";
+			  "mad.lo.u32 r4, r1, 3, r2; add.u32 r4, r4, r3; st.global.u32 [a0], r4; ret;\n}\n"
+			  /* 2^24 more and less in turn, and 1 each time, which the larger sum swallows */
+			  ".visible .entry sum(.param .u64 out)\n{\n"
+			  ".reg .b64 a<2>; .reg .b32 r<3>; .reg .f32 f<2>; .reg .pred p0;\n"
+			  "ld.param.u64 a0, [out]; cvta.to.global.u64 a0, a0;\n"
+			  "mov.u32 r0, %tid.x; mul.wide.u32 a1, r0, 4; add.u64 a0, a0, a1;\n"
+			  "mov.u32 r1, %ctaid.x; and.b32 r2, r1, 1; setp.eq.u32 p0, r2, 0;\n"
+			  "selp.f32 f0, 0f4B800000, 0fCB800000, p0; mov.f32 f1, 0f3F800000;\n"
+			  "red.global.add.f32 [a0], f1; red.global.add.f32 [a0], f0; ret;\n}\n";
 
 static void *driver;
 
@@ -72,7 +82,20 @@ static void compare(struct side *s)
 		call("a wrong result", s->got[i] != s->want[i]);
 }
 
-int main(void)
+static int add_up(struct side *s)
+{
+	void *params[] = {&s->out};
+
+	CU(cuModuleGetFunction, &s->function, s->module, "sum");
+	for (unsigned i = 0; i < 2; i++)
+		CU(cuLaunchKernel, s->function, 8, 1, 1, N, (uint64_t)1, (uint64_t)1, (uint64_t)0, NULL,
+		   params, NULL);
+	CU(cuMemcpyDtoH_v2, s->got, s->out, sizeof(s->got));
+	puts("ok");
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	static struct side sides[2];
 	uint32_t *pinned;
@@ -84,6 +107,8 @@ int main(void)
 	CU(cuInit, 0);
 	CU(cuDeviceGet, &device, 0);
 	start(&sides[0], device);
+	if (argc > 1 && !strcmp(argv[1], "sum"))
+		return add_up(&sides[0]);
 	CU(cuMemHostAlloc, &pinned, N * sizeof(*pinned), 3); /* portable, mapped */
 	CU(cuMemHostGetDevicePointer_v2, &pinned_address, pinned, 0);
 	CU(cuMemAllocManaged, &managed, N * sizeof(*pinned), 1);

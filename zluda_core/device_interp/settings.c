@@ -20,6 +20,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "zluda_core/device_interp/check.h"
 
@@ -79,6 +81,18 @@ static int set_stack(struct interp_device *dev, const char *key, const char *val
 	return set_u32(dev, key, value, d, &dev->stack_limit);
 }
 
+/* N, or "chance": another one in each process. */
+static int read_seed(const char *key, const char *text, struct diag *d, uint32_t *seed)
+{
+	struct timespec now;
+
+	if (strcmp(text, "chance"))
+		return set_u32(NULL, key, text, d, seed);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	*seed = (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 20 ^ (uint32_t)getpid() << 8;
+	return 0;
+}
+
 /* "default", or "seed:N". */
 static int set_seeded(const char *key, const char *value, bool *seeded, uint64_t *seed, struct diag *d)
 {
@@ -88,7 +102,7 @@ static int set_seeded(const char *key, const char *value, bool *seeded, uint64_t
 	if (strncmp(value, "seed:", 5) && strcmp(value, "default"))
 		return diag_set(d, CUTRACE_EINVAL, "", "%s=%s: expected default or seed:N", key, value);
 	if (*value == 's')
-		rc = set_u32(NULL, key, value + 5, d, &v);
+		rc = read_seed(key, value + 5, d, &v);
 	if (rc)
 		return rc;
 	*seeded = *value == 's';
@@ -118,7 +132,7 @@ static int set_contract(struct interp_device *dev, const char *key, const char *
 	int rc = 0;
 
 	if (!strncmp(value, "seed:", 5)) {
-		rc = set_u32(dev, key, value + 5, d, &seed);
+		rc = read_seed(key, value + 5, d, &seed);
 		mode = (struct contraction_mode){CONTRACT_SEEDED, seed};
 	} else if (!strcmp(value, "all")) {
 		mode.which = CONTRACT_ALL;
