@@ -72,7 +72,7 @@ static char *link_texts(char **texts, unsigned n)
 	return out.text;
 }
 
-static char *piece_of(const struct fatbin_entry *entry)
+static char *piece_of(const struct fatbin_entry *entry, bool *any)
 {
 	struct diag d = DIAG_INIT;
 	char *text = NULL, *changed = NULL;
@@ -88,26 +88,29 @@ static char *piece_of(const struct fatbin_entry *entry)
 	if (!changed)
 		return text;
 	free(text);
+	*any = true;
 	return changed;
 }
 
-static char *change_whole(char *text)
+static char *change_whole(char *text, bool *any)
 {
 	char *changed = text && !stand_in_changes_pieces ? stand_in_change(text, strlen(text)) : NULL;
 
 	if (!changed)
 		return text;
+	*any = true;
 	free(text);
 	return changed;
 }
 
-/* What the device would take of a fatbin, as one text. */
+/* What the device would take of a fatbin, as one text; NULL: nothing of it changes. */
 static char *change_fatbin(const void *data, size_t bytes)
 {
 	struct diag d = DIAG_INIT;
 	struct fatbin fb = {0};
 	unsigned *indexes, n = 0, left_out, done = 0;
 	char **pieces, *text = NULL;
+	bool any = false;
 
 	if (fatbin_open(&fb, data, bytes, &d)) {
 		diag_print(&d, stderr);
@@ -116,16 +119,19 @@ static char *change_fatbin(const void *data, size_t bytes)
 	indexes = calloc(fb.ncontainers + 1, sizeof(*indexes));
 	pieces = calloc(fb.ncontainers + 1, sizeof(*pieces));
 	n = fatbin_link_set(&fb, DEVICE_CC, indexes, &left_out);
-	while (done < n && (pieces[done] = piece_of(&fb.entries[indexes[done]])))
+	while (done < n && (pieces[done] = piece_of(&fb.entries[indexes[done]], &any)))
 		done++;
 	if (done && done == n)
-		text = change_whole(n == 1 ? strdup(pieces[0]) : link_texts(pieces, n));
+		text = change_whole(n == 1 ? strdup(pieces[0]) : link_texts(pieces, n), &any);
 	for (unsigned k = 0; k < done; k++)
 		free(pieces[k]);
 	free(pieces);
 	free(indexes);
 	fatbin_close(&fb);
-	return text;
+	if (any)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* malloc'ed; NULL: nothing to change. */
