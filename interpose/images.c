@@ -66,10 +66,17 @@ void rec_image(uint64_t seq, int param, const void *image)
 	rec_pages_free(many, n * sizeof(*many));
 }
 
-static void file(uint64_t seq, int param, const char *path)
+/* A code file in memory; data NULL: it has none, or can't be read. */
+struct file {
+	void *data;
+	size_t bytes;
+};
+
+static struct file file_open(uint64_t seq, int param, const char *path)
 {
 	struct rec_payload p = describe(seq, param, path, 0);
 	int saved = errno, fd = seq && path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	struct file f = {0};
 	struct stat st;
 	void *map;
 
@@ -77,23 +84,46 @@ static void file(uint64_t seq, int param, const char *path)
 		if (seq && path)
 			rec_unavailable(&p, "the file could not be read");
 		errno = saved;
-		return;
+		return f;
 	}
 	if (old_fstat(fd, &st) == 0 && st.st_size > 0 &&
-	    (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED) {
-		bytes(seq, param, map, (size_t)st.st_size);
-		munmap(map, (size_t)st.st_size);
-	}
+	    (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) != MAP_FAILED)
+		f = (struct file){map, (size_t)st.st_size};
 	close(fd);
 	errno = saved;
+	return f;
+}
+
+static void file_close(struct file *f)
+{
+	if (f->data)
+		munmap(f->data, f->bytes);
+}
+
+/* Records a file's bytes, or what the driver is given in their place, which is returned then. */
+static const void *file(uint64_t seq, int param, const char *path, struct rec_steered *s)
+{
+	struct file f = file_open(seq, param, path);
+	const void *instead = rec_steer_bytes(seq, f.data, f.bytes, s);
+
+	if (instead)
+		rec_image(seq, param, instead);
+	else
+		bytes(seq, param, f.data, f.bytes);
+	file_close(&f);
+	return instead;
 }
 
 static CUresult hook_cuModuleLoad(CUmodule *module, const char *path)
 {
 	uint64_t seq = rec_current();
+	struct rec_steered s;
+	const void *instead = file(seq, 1, path, &s);
+	CUresult r = rec_context_record(seq, instead ? REAL(cuModuleLoadData)(module, instead)
+						     : REAL(cuModuleLoad)(module, path));
 
-	file(seq, 1, path);
-	return rec_context_record(seq, REAL(cuModuleLoad)(module, path));
+	rec_steer_done(&s);
+	return r;
 }
 
 static CUresult hook_cuModuleLoadData(CUmodule *module, const void *image)
@@ -164,39 +194,59 @@ static CUresult hook_cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 					   void **values, unsigned n, CUlibraryOption *library_options,
 					   void **library_values, unsigned m)
 {
-	file(rec_current(), 1, path);
-	return REAL(cuLibraryLoadFromFile)(library, path, options, values, n, library_options, library_values,
-					   m);
-}
+	struct rec_steered s;
+	const void *instead = file(rec_current(), 1, path, &s);
+	CUresult r = instead ? REAL(cuLibraryLoadData)(library, instead, options, values, n, library_options,
+						       library_values, m)
+			     : REAL(cuLibraryLoadFromFile)(library, path, options, values, n, library_options,
+							   library_values, m);
 
-static CUresult hook_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
-				      const char *name, unsigned n, CUjit_option *options, void **values)
-{
-	bytes(rec_current(), 2, data, size);
-	return REAL(cuLinkAddData_v2)(state, type, data, size, name, n, options, values);
-}
-
-static CUresult hook_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
-				      CUjit_option *options, void **values)
-{
-	file(rec_current(), 2, path);
-	return REAL(cuLinkAddFile_v2)(state, type, path, n, options, values);
+	if (!is_preserved(library_options, m))
+		rec_steer_done(&s);
+	return r;
 }
 
 /* The forms of CUDA 5.5 differ in nothing but their names. */
-static CUresult hook_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
-				   const char *name, unsigned n, CUjit_option *options, void **values)
-{
-	bytes(rec_current(), 2, data, size);
-	return REAL(cuLinkAddData)(state, type, data, size, name, n, options, values);
-}
-
-static CUresult hook_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned n,
-				   CUjit_option *options, void **values)
-{
-	file(rec_current(), 2, path);
-	return REAL(cuLinkAddFile)(state, type, path, n, options, values);
-}
+#define LINK_DATA(fn)                                                                                 \
+	static CUresult hook_##fn(CUlinkState state, CUjitInputType type, void *data, size_t size,    \
+				  const char *name, unsigned n, CUjit_option *options, void **values) \
+	{                                                                                             \
+		uint64_t seq = rec_current();                                                         \
+		struct rec_steered s;                                                                 \
+		void *instead = (void *)(uintptr_t)rec_steer_link(seq, type, data, size, &s);         \
+		CUresult r;                                                                           \
+                                                                                                      \
+		if (instead) {                                                                        \
+			data = instead;                                                               \
+			size = image_size(instead);                                                   \
+		}                                                                                     \
+		bytes(seq, 2, data, size);                                                            \
+		r = REAL(fn)(state, type, data, size, name, n, options, values);                      \
+		rec_steer_done(&s);                                                                   \
+		return r;                                                                             \
+	}
+#define LINK_FILE(fn, add_data)                                                                           \
+	static CUresult hook_##fn(CUlinkState state, CUjitInputType type, const char *path, unsigned n,   \
+				  CUjit_option *options, void **values)                                   \
+	{                                                                                                 \
+		uint64_t seq = rec_current();                                                             \
+		struct file f = file_open(seq, 2, path);                                                  \
+		struct rec_steered s;                                                                     \
+		void *instead = (void *)(uintptr_t)rec_steer_link(seq, type, f.data, f.bytes, &s);        \
+		CUresult r;                                                                               \
+                                                                                                          \
+		bytes(seq, 2, instead ? instead : f.data, instead ? image_size(instead) : f.bytes);       \
+		r = instead ? REAL(add_data)(state, type, instead, image_size(instead), path, n, options, \
+					     values)                                                      \
+			    : REAL(fn)(state, type, path, n, options, values);                            \
+		rec_steer_done(&s);                                                                       \
+		file_close(&f);                                                                           \
+		return r;                                                                                 \
+	}
+LINK_DATA(cuLinkAddData)
+LINK_DATA(cuLinkAddData_v2)
+LINK_FILE(cuLinkAddFile, cuLinkAddData)
+LINK_FILE(cuLinkAddFile_v2, cuLinkAddData_v2)
 
 static CUresult hook_cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 {

@@ -355,6 +355,10 @@ struct rec_steered {
 };
 /* What the driver is given in place of a code image: the same, or one without machine code, until rec_steer_done. */
 const void *rec_steer_image(uint64_t seq, const void *image, struct rec_steered *s);
+/* The same for what lies in a file, or is handed to the linker, of `bytes` bytes; NULL: it stays as it is. */
+const void *rec_steer_bytes(uint64_t seq, const void *data, size_t bytes, struct rec_steered *s);
+const void *rec_steer_link(uint64_t seq, CUjitInputType type, const void *data, size_t bytes,
+			   struct rec_steered *s);
 void rec_steer_done(struct rec_steered *s);
 
 /* ---- export_tables.c -------------------------------------------------------------- */

@@ -180,6 +180,8 @@ static const void *rebuild(const struct image_part *parts, const struct containe
 	return copy;
 }
 
+static const char left_alone[] = "--reference ptx: this code is machine code alone: it is left, and runs";
+
 const void *rec_steer_image(uint64_t seq, const void *image, struct rec_steered *s)
 {
 	struct image_part parts[MAX_PARTS];
@@ -194,7 +196,7 @@ const void *rec_steer_image(uint64_t seq, const void *image, struct rec_steered 
 		return image;
 	kind = image_probe(image, SIZE_MAX);
 	if (kind == IMAGE_CUBIN)
-		rec_diag(1, seq, "--reference ptx: this code is machine code alone: it is left, and runs");
+		rec_diag(1, seq, left_alone);
 	if (kind == IMAGE_FATBIN || kind == IMAGE_FATBIN_WRAPPER) {
 		n = image_parts(image, parts, MAX_PARTS);
 		if (n > MAX_PARTS)
@@ -205,6 +207,37 @@ const void *rec_steer_image(uint64_t seq, const void *image, struct rec_steered 
 	}
 	errno = saved;
 	return instead ? instead : image;
+}
+
+static const char not_opened[] =
+	"--reference ptx: an object file or a library of them is handed to the linker as it is, machine code included";
+
+const void *rec_steer_bytes(uint64_t seq, const void *data, size_t bytes, struct rec_steered *s)
+{
+	size_t n = rec_reference_ptx && seq && data ? image_container_size(data, bytes) : 0;
+	struct image_part part = {data, n};
+	const void *instead = NULL;
+	struct container c;
+	int saved = errno;
+
+	*s = (struct rec_steered){0};
+	if (n && open_all(seq, &part, 1, &c))
+		instead = rebuild(&part, &c, 1, false, NULL, s);
+	else if (rec_reference_ptx && seq && data && image_probe(data, bytes) == IMAGE_CUBIN)
+		rec_diag(1, seq, left_alone);
+	errno = saved;
+	return instead;
+}
+
+const void *rec_steer_link(uint64_t seq, CUjitInputType type, const void *data, size_t bytes,
+			   struct rec_steered *s)
+{
+	*s = (struct rec_steered){0};
+	if (rec_reference_ptx && seq && (type == CU_JIT_INPUT_OBJECT || type == CU_JIT_INPUT_LIBRARY))
+		rec_diag(1, seq, not_opened);
+	return type == CU_JIT_INPUT_FATBINARY || type == CU_JIT_INPUT_CUBIN
+		       ? rec_steer_bytes(seq, data, bytes, s)
+		       : NULL;
 }
 
 void rec_steer_done(struct rec_steered *s)

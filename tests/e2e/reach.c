@@ -2,6 +2,7 @@
  *
  * A program whose kernels read what is easily forgotten: memory of two contexts in turn, page-locked memory through
  * its device pointer, managed memory. Eight launches, four in each context; each result depends on all that came before.
+ * With "load", "library", "link" or "link-data" and a file: brings the fatbin there to the driver in that way, and no more.
  * With the argument "sum": two launches whose floating-point atomics give what the order of blocks makes of them.
  */
 #include <dlfcn.h>
@@ -95,6 +96,40 @@ static int add_up(struct side *s)
 	return 0;
 }
 
+static void link_file(const char *path, void *data, size_t bytes)
+{
+	const int fatbinary = 2;
+	void *state, *cubin;
+	size_t n;
+
+	CU(cuLinkCreate_v2, 0, NULL, NULL, &state);
+	if (data)
+		CU(cuLinkAddData_v2, state, fatbinary, data, bytes, "data", 0, NULL, NULL);
+	else
+		CU(cuLinkAddFile_v2, state, fatbinary, path, 0, NULL, NULL);
+	CU(cuLinkComplete, state, &cubin, &n);
+	CU(cuLinkDestroy, state);
+}
+
+static int bring(const char *how, const char *path)
+{
+	static char data[1 << 20];
+	FILE *f = fopen(path, "rb");
+	size_t n = f ? fread(data, 1, sizeof(data), f) : 0;
+	void *handle;
+
+	call("open", !f);
+	fclose(f);
+	if (!strcmp(how, "load"))
+		CU(cuModuleLoad, &handle, path);
+	else if (!strcmp(how, "library"))
+		CU(cuLibraryLoadFromFile, &handle, path, NULL, NULL, 0, NULL, (void *)0, (uint64_t)0);
+	else
+		link_file(path, strcmp(how, "link") ? data : NULL, n);
+	puts("ok");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct side sides[2];
@@ -107,6 +142,8 @@ int main(int argc, char **argv)
 	CU(cuInit, 0);
 	CU(cuDeviceGet, &device, 0);
 	start(&sides[0], device);
+	if (argc > 2)
+		return bring(argv[1], argv[2]);
 	if (argc > 1 && !strcmp(argv[1], "sum"))
 		return add_up(&sides[0]);
 	CU(cuMemHostAlloc, &pinned, N * sizeof(*pinned), 3); /* portable, mapped */

@@ -27,6 +27,24 @@ if [ -x "$programs/runtime_vector_add" ]; then
 	[ "$(query "SELECT value FROM meta WHERE key = 'options'")" = '--reference ptx' ] || fail 'the option is not in the trace'
 	expect 0 "$cutrace" replay "$trace"
 	fresh
+	# Out of files, and through the linker.
+	expect 0 "$cutrace" record -q -o "$trace" --device interp -- "$programs/runtime_vector_add"
+	expect 0 "$cutrace" dump --modules "$work/modules" "$trace"
+	fatbin=$(find "$work/modules" -name '*.fatbin' | head -n 1)
+	[ -s "$fatbin" ] || fail 'there is no fatbin'
+	fresh
+	for how in load library link link-data; do
+		for reference in '' '--reference ptx'; do
+			# shellcheck disable=SC2086 # none or two words
+			expect 0 "$cutrace" record -q $reference -o "$trace" --device interp -- "$build/tests/e2e/reach" $how "$fatbin"
+			archs=$(query "SELECT archs FROM image WHERE kind = 'fatbin'")
+			want='ptx:80 elf:80'
+			[ -z "$reference" ] || want='ptx:80'
+			[ "$archs" = "$want" ] || fail "$how ${reference:-as it is}: the driver was given $archs"
+			expect 0 "$cutrace" replay "$trace"
+			fresh
+		done
+	done
 	expect 1 "$cutrace" record -q --reference ptx -o "$trace" --device interp -- "$programs/runtime_vector_add_machine_code"
 	[ "$(query 'SELECT archs FROM image')" = 'elf:80' ] || fail 'machine code without PTX was not left as it is'
 	query 'SELECT message FROM diagnostic' | grep -q 'no PTX that the device takes' || fail 'that it was left is not said'
