@@ -89,9 +89,9 @@ int culprit_replay(const struct judge *j, const char *trace, const char *result,
 	if (status == WORKROOM_SIGNAL)
 		return diag_set(d, CUTRACE_EIO, trace,
 				workroom_interrupted() ? "interrupted" : "its replay ended by a signal");
-	diag_set(d, CUTRACE_EIO, trace, "it can't be replayed launch by launch: %s",
+	diag_set(d, CUTRACE_EIO, trace, "it can't be replayed%s: %s", j->in_order ? "" : " launch by launch",
 		 workroom_reason(j->room, "target.err"));
-	diag_hint(d, "`cutrace replay --isolated` tells more");
+	diag_hint(d, j->in_order ? "`cutrace replay` tells more" : "`cutrace replay --isolated` tells more");
 	return d->code;
 }
 

@@ -231,6 +231,79 @@ static void test_functions_and_pairs(void **state)
 	ptx_module_free(m);
 }
 
+/* Products without their result, sums without what was multiplied. */
+static bool leave_out(void *ctx, struct ptx_site *s)
+{
+	const uint16_t op = s->f->insts[s->first + s->n - 1].op;
+
+	(void)ctx;
+	if (op == PTX_OP_MUL)
+		s->nregisters--;
+	if (op == PTX_OP_SUB) {
+		s->registers[0] = s->registers[s->nregisters - 1];
+		s->nregisters = 1;
+	}
+	s->is_partial = op == PTX_OP_MUL || op == PTX_OP_SUB;
+	return true;
+}
+
+/* What is left out of a record isn't logged; a sum is judged with its products, each rounded as it says. */
+static void test_products_left_out(void **state)
+{
+	static const char statements[] =
+		"mov.f32 f1, 0f3F800000;\nmul.rn.f32 f2, f1, f1;\nmul.rz.f32 f3, f1, f1;\n"
+		"sub.rp.f32 f4, f2, f3;";
+	struct ptx_module *m = parse_statements(statements);
+	struct ptx_instrumented i;
+	struct ptx_judge j = {.fused = PTX_NONE, .joint = true};
+	struct diag d = DIAG_INIT;
+	size_t bytes;
+	char *text;
+
+	(void)state;
+	assert_int_equal(ptx_instrument(m, ptx_func_find(m, "k"), leave_out, NULL, &i, &d), 0);
+	must_build(i.text, "left out");
+	for (uint32_t k = 0; k < i.nsites; k++) {
+		const uint32_t line = i.sites[k].line - FIXTURE_LINE;
+
+		if (line == 1 || line == 2)
+			j.products[line - 1] = k;
+		if (line == 3)
+			j.site = k;
+	}
+	assert_int_equal(i.sites[j.site].words, 2);
+	assert_int_equal(i.sites[j.products[0]].words, 2);
+	assert_false(ptx_can_judge(&i.sites[j.site]));
+	assert_int_equal(ptx_judge_text(m, &i, &j, 1, &text, &bytes, &d), 0);
+	must_build(text, "joint");
+	assert_non_null(strstr(text, "mul.rn.f32 %cutrace_p0"));
+	assert_non_null(strstr(text, "mul.rz.f32 %cutrace_p1"));
+	assert_non_null(strstr(text, "sub.rp.f32 %cutrace_d, %cutrace_p0, %cutrace_p1"));
+	assert_int_equal(j.words, 6);
+	free(text);
+	ptx_instrumented_free(&i);
+	ptx_module_free(m);
+}
+
+/* Without an entry, all of them. */
+static void test_all_kernels(void **state)
+{
+	struct ptx_module *m = parse_text(".version 7.0\n.target sm_80\n.address_size 64\n"
+					  ".visible .entry a() { .reg .b32 r; mov.u32 r, %tid.x; ret; }\n"
+					  ".visible .entry b() { .reg .b32 r; mov.u32 r, %tid.y; ret; }\n");
+	struct ptx_instrumented one, all;
+	struct diag d = DIAG_INIT;
+
+	(void)state;
+	assert_int_equal(ptx_instrument(m, ptx_func_find(m, "a"), NULL, NULL, &one, &d), 0);
+	assert_int_equal(ptx_instrument(m, NULL, NULL, NULL, &all, &d), 0);
+	assert_int_equal(all.nsites, 2 * one.nsites);
+	must_build(all.text, "all kernels");
+	ptx_instrumented_free(&one);
+	ptx_instrumented_free(&all);
+	ptx_module_free(m);
+}
+
 static void test_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -254,10 +327,9 @@ static void test_refused(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_statement),
-		cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_functions_and_pairs),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_every_statement),     cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_functions_and_pairs), cmocka_unit_test(test_products_left_out),
+		cmocka_unit_test(test_all_kernels),         cmocka_unit_test(test_refused),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--emit"))
