@@ -22,7 +22,7 @@ struct judge;
 struct culprit {
 	uint64_t call;
 	unsigned launches; /* of its process, all of them */
-	char kernel[1024];
+	char kernel[4096]; /* mangled names are long */
 	bool fault;
 	bool has_block;
 	uint32_t block[3]; /* of the first wrong element */

@@ -13,7 +13,7 @@
 #include "replay/engine.h"
 
 struct place {
-	char kernel[256];
+	char kernel[4096]; /* mangled names are long */
 	uint32_t line;
 	uint64_t bit;
 };

@@ -19,7 +19,7 @@ const char *const replay_class_names[CLASS_COUNT] = {"translatable", "semantic",
 /* A kernel that is launched, of one process. */
 struct asked {
 	uint64_t kernel, module, launches, with_contents, in_libraries;
-	char name[192];
+	char name[192]; /* as much of it as is shown */
 };
 
 struct reading {
@@ -194,13 +194,14 @@ static void ask_driver(struct reading *r)
 	    driver_plain(&e->drv, "cuCtxSetCurrent", 1, context))
 		return;
 	for (size_t i = 0; i < r->nkernels && i < TARGET_KERNELS; i++) {
+		const struct trace_kernel *k = trace_kernel(e->trace, r->kernels[i].kernel);
 		uint64_t function = 0, module;
 		int32_t error;
 
 		module = load_module(e, &loaded, image_buffer(e, r->kernels[i].module), &error);
 		if (module)
 			error = (int32_t)driver_plain(&e->drv, "cuModuleGetFunction", 3, word(&function),
-						      module, word(r->kernels[i].name));
+						      module, word(k ? k->name : r->kernels[i].name));
 		r->target[i] = error;
 	}
 }

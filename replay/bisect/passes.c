@@ -27,7 +27,7 @@ struct search {
 static enum verdict_of try(struct search *s, uint64_t passes)
 {
 	struct replay_request q = {.side = &s->b->bad, .trace = s->trace, .first = s->first, .last = s->last};
-	char compile[1024];
+	char compile[4200];
 
 	snprintf(compile, sizeof(compile), "%s:opt-bisect=%llu", s->kernel, (unsigned long long)passes);
 	q.compile = compile;

@@ -351,7 +351,7 @@ struct grid {
 /* Device
  * ------------------------------------------------------------------------------------------------------- */
 struct inject_spec {
-	char kernel[128];
+	char kernel[4096]; /* mangled names are long */
 	uint32_t line, bit;
 	uint64_t block;
 	uint32_t thread;
