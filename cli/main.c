@@ -4,6 +4,8 @@
  * their names, one line about each, and which of them this build has.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,53 +46,60 @@ struct command {
 	int (*run)(int argc, char **argv); /* argv[0] is "cutrace NAME" */
 	const char *arguments;
 	const char *help;
+	bool starts_program; /* which inherits what signals do here */
 };
 
 static const struct command commands[] = {
 #ifdef CUTRACE_HAVE_RECORD
 	{"record", cmd_record, "[-o FILE] [--device D] -- APP...",
-	 "run a program and record what it asks of its GPU"},
-	{"run", cmd_run, "[--device D] -- APP...",
-	 "run a program on another libcuda.so.1, without recording"},
+	 "run a program and record what it asks of its GPU", true},
+	{"run", cmd_run, "[--device D] -- APP...", "run a program on another libcuda.so.1, without recording",
+	 true},
 #endif
 #ifdef CUTRACE_HAVE_DUMP
-	{"info", cmd_info, "FILE", "what a trace holds: program, machine, kernels, counts, errors"},
-	{"dump", cmd_dump, "FILE", "the calls as text or JSON lines; modules; buffers"},
+	{"info", cmd_info, "FILE", "what a trace holds: program, machine, kernels, counts, errors", false},
+	{"dump", cmd_dump, "FILE", "the calls as text or JSON lines; modules; buffers", false},
 #endif
 #ifdef CUTRACE_HAVE_DIFF
-	{"diff", cmd_diff, "A B", "what differs between two traces: calls, kernels, contents, code, times"},
+	{"diff", cmd_diff, "A B", "what differs between two traces: calls, kernels, contents, code, times",
+	 false},
 #endif
 #ifdef CUTRACE_HAVE_REPLAY
-	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results"},
-	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write"},
-	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own"},
-	{"extract", cmd_extract, "FILE --launch N -o DIR", "a launch as a program that runs and checks it"},
+	{"replay", cmd_replay, "FILE [--device D]", "issue the calls again and compare the results", false},
+	{"enrich", cmd_enrich, "FILE -o OUT", "replay a trace and record what its launches write", false},
+	{"trim", cmd_trim, "FILE --launches A-B -o OUT", "a few launches of a trace as a trace of their own",
+	 false},
+	{"extract", cmd_extract, "FILE --launch N -o DIR", "a launch as a program that runs and checks it",
+	 false},
 	{"bisect", cmd_bisect, "FILE [--good DIR] [--bad DIR]",
-	 "what makes two builds, devices or options differ"},
-	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards"},
+	 "what makes two builds, devices or options differ", false},
+	{"merge-results", cmd_merge_results, "-o FILE RESULT...", "one result of those of a replay's shards",
+	 false},
 #endif
 #ifdef CUTRACE_HAVE_DEBUG
-	{"debug", cmd_debug, "FILE [--launch N]", "one launch under a debugger, forwards and backwards"},
+	{"debug", cmd_debug, "FILE [--launch N]", "one launch under a debugger, forwards and backwards",
+	 false},
 #endif
 #ifdef CUTRACE_HAVE_REDUCE
 	{"reduce", cmd_reduce, "FILE -o OUT [--device D]",
-	 "the smallest launch that still differs on a device"},
+	 "the smallest launch that still differs on a device", false},
 	{"report", cmd_report, "FILE -o BUNDLE [--device D]",
-	 "a launch that differs as a bundle for a bug tracker, redacted"},
+	 "a launch that differs as a bundle for a bug tracker, redacted", false},
 #endif
 #ifdef CUTRACE_HAVE_PTX
 	{"ptx", cmd_ptx, "FILE.ptx",
-	 "what kernels a PTX file has, what they do, which can't be executed and why"},
+	 "what kernels a PTX file has, what they do, which can't be executed and why", false},
 #endif
 #ifdef CUTRACE_HAVE_COMPILE
 	{"compile", cmd_compile, "FILE [--arch gfxNNNN,...] [-o DIR]",
-	 "the kernels of a PTX file, program or library as code objects of AMD GPUs"},
-	{"cache", cmd_cache, "[info | list | verify | clear]", "what is compiled already, on disk"},
+	 "the kernels of a PTX file, program or library as code objects of AMD GPUs", false},
+	{"cache", cmd_cache, "[info | list | verify | clear]", "what is compiled already, on disk", false},
 #endif
 #ifdef CUTRACE_HAVE_DOCTOR
-	{"doctor", cmd_doctor, "[--json]", "what of this machine cutrace can use, what is wrong, what to do"},
+	{"doctor", cmd_doctor, "[--json]", "what of this machine cutrace can use, what is wrong, what to do",
+	 false},
 #endif
-	{NULL, NULL, NULL, NULL},
+	{NULL, NULL, NULL, NULL, false},
 };
 
 static void print_help(FILE *out)
@@ -182,6 +191,9 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 	snprintf(name, sizeof(name), "cutrace %s", c->name);
 	argv[0] = name;
+	/* Whoever starts us may ignore it: children would vanish without a status (sigaction(2)). */
+	if (!c->starts_program)
+		signal(SIGCHLD, SIG_DFL);
 	return finish_output(name, c->run(argc, argv));
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Text: the PTX, and the source where its file is there. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "debug/session.h"
 
@@ -58,10 +61,24 @@ static void list_ptx(struct session *s, uint32_t first)
 	s->sh->list_line = first + LINES;
 }
 
+/* The trace names it: what is no file, but a device or a pipe, might never end. */
+static FILE *open_source(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		f = fdopen(fd, "r");
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
 /* False: the file is not there, or not so long. */
 static bool list_source(const struct session *s, uint32_t file, uint32_t first, uint32_t mark)
 {
-	FILE *f = fopen(code_file_name(s, file), "re");
+	FILE *f = open_source(code_file_name(s, file));
 	char line[300];
 	bool any = false;
 

@@ -291,7 +291,7 @@ int code_resolve(const struct session *s, const char *text, struct breakpoint *b
 	if (colon && is_number(colon + 1, &line)) {
 		size_t n = (size_t)(colon - text);
 
-		if (is_file(s, UINT32_MAX, text, n) || !strncmp(text, s->module->name, n > 0 ? n : 1))
+		if (strlen(s->module->name) == n && !strncmp(text, s->module->name, n))
 			return at_ptx_line(s, line, b, d);
 		return at_source_line(s, text, n, line, b, d);
 	}

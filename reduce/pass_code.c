@@ -95,6 +95,7 @@ static bool find_reachable(const char *text, const struct ptx_pieces *p, const s
 			   unsigned module, uint8_t *keep)
 {
 	struct reach r = {.text = text, .p = p, .keep = keep};
+	bool found;
 
 	r.names = calloc(p->n + 1, sizeof(*r.names));
 	r.queue = calloc(p->n + 1, sizeof(*r.queue));
@@ -113,9 +114,10 @@ static bool find_reachable(const char *text, const struct ptx_pieces *p, const s
 		for (size_t i = 0; i < r.nqueue; i++)
 			reach_names_in(&r, &p->v[r.queue[i]]);
 	}
+	found = r.names && r.queue && (module != s->module || r.nqueue);
 	free(r.names);
 	free(r.queue);
-	return r.names && r.queue && (module != s->module || r.nqueue);
+	return found;
 }
 
 static void drop_kinds(const struct ptx_pieces *p, uint8_t *keep, unsigned kinds)

@@ -48,6 +48,7 @@ void scene_drop(struct scene *copy)
 	free(copy->buffers);
 	copy->modules = NULL;
 	copy->buffers = NULL;
+	copy->nmodules = copy->nbuffers = 0;
 }
 
 int scene_copy(struct scene *to, const struct scene *from)

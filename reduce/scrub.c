@@ -284,17 +284,18 @@ static void scrub_function(sqlite3_context *c, int n, sqlite3_value **v)
 static int scrub_columns(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(
-		db,
-		"SELECT printf('UPDATE \"%w\" SET \"%w\" = scrub(\"%w\") WHERE typeof(\"%w\") = ''text''', m.name, c.name, "
-		"c.name, c.name) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND NOT (c.pk AND m.sql "
-		"LIKE '%WITHOUT ROWID%')",
-		-1, &st, NULL);
+	int step,
+		rc = sqlite3_prepare_v2(
+			db,
+			"SELECT printf('UPDATE \"%w\" SET \"%w\" = scrub(\"%w\") WHERE typeof(\"%w\") = ''text''', m.name, c.name, "
+			"c.name, c.name) FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND NOT (c.pk AND m.sql "
+			"LIKE '%WITHOUT ROWID%')",
+			-1, &st, NULL);
 
 	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
 		rc = sqlite3_exec(db, (const char *)sqlite3_column_text(st, 0), NULL, NULL, NULL);
-	sqlite3_finalize(st);
-	return rc;
+	step = sqlite3_finalize(st);
+	return rc == SQLITE_OK ? step : rc;
 }
 
 int scrub_database(const struct scrub *s, const char *path, struct diag *d)

@@ -342,7 +342,6 @@ static void say(struct collector *c, struct process *p, const struct ring_say *m
 	c->refused++;
 }
 
-/* Everything the thread published before it asked is read and settled first. */
 /* Of a kernel without PTX nothing can be replayed but what it wrote. */
 static uint32_t checked_of(const struct record_options *o, const struct kernel *k)
 {
@@ -356,6 +355,7 @@ static uint32_t checked_of(const struct record_options *o, const struct kernel *
 	return is;
 }
 
+/* Everything the thread published before it asked is read and settled first. */
 static void answer_params(struct collector *c, struct source *s, const struct ring_ask *a)
 {
 	struct ring_params p = {.m = {RING_MSG_PARAMS, sizeof(p)}};

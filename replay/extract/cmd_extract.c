@@ -143,9 +143,11 @@ static int extract(const struct options *o)
 	snprintf(part, sizeof(part), "%s.part", o->output);
 	if (!access(o->output, F_OK))
 		diag_set(&d, CUTRACE_EINVAL, o->output, "this exists; it is not overwritten");
-	else if (mkdir(part, 0777))
+	if (!d.code && !workroom_open(&w, &d) && mkdir(part, 0777)) {
 		diag_set(&d, CUTRACE_EIO, part, "the folder can't be made: %s", strerror(errno));
-	if (d.code || workroom_open(&w, &d)) {
+		workroom_close(&w);
+	}
+	if (d.code) {
 		diag_print(&d, stderr);
 		return REPLAY_COULD_NOT;
 	}

@@ -131,4 +131,9 @@ expect 0 timeout 60 "$cutrace" debug "$trace" --launch "$(sqlite3 "$trace" 'SELE
 	-e 'goto end' -e 'info time'
 says out '^The launch of reduce_tree begins'
 says out '^The launch has ended'
+# Where the trace has the name of a source there is a device that never ends: the PTX is listed instead.
+ln -s /dev/zero "$work/reduction.cu"
+(cd "$work" && exec timeout 60 "$cutrace" debug "$trace" --launch "$launch" --batch -e 'list reduction.cu:6') >"$work/out" ||
+	fail 'a source that never ends is read on'
+says out 'ld\.param'
 finish

@@ -35,6 +35,12 @@ sqlite3 "$work/wrong.trace" "$written AND p.call = $first" >"$work/a"
 sqlite3 "$work/shows.trace" "$written" >"$work/b"
 cmp "$work/a" "$work/b" || fail 'the evidence of the recording was lost'
 expect 0 "$cutrace" info --check "$work/shows.trace"
+
+# Whoever starts us may ignore that children end; their status counts all the same.
+expect 0 timeout 60 sh -c "trap '' CHLD; exec \"$cutrace\" trim \"$trace\" --launches $first -o \"$work/ignored.trace\""
+[ -e "$work/ignored.trace" ] || fail 'where children are ignored nothing is written'
+expect 1 timeout 60 sh -c "trap '' CHLD; exec \"$cutrace\" replay -q --isolated \"$work/wrong.trace\""
+
 after=$(sqlite3 "$trace" "SELECT call FROM launch WHERE call > $last ORDER BY call LIMIT 1")
 expect 0 "$cutrace" trim "$work/wrong.trace" --launches "$after" -o "$work/clean.trace"
 expect 0 "$cutrace" replay -q --isolated "$work/clean.trace"
