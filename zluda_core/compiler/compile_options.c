@@ -119,20 +119,23 @@ static bool append(char *out, const char *word, size_t n)
 	return true;
 }
 
+static bool matches(const char *glob, size_t n, const char *kernel)
+{
+	char *copy = strndup(glob, n);
+	bool yes = copy && !fnmatch(copy, kernel, 0);
+
+	free(copy);
+	return yes;
+}
+
 /* What the variable says of the kernel, up to ';'; NULL: nothing. */
 static const char *said_of(const char *kernel, const char *text)
 {
-	char glob[COMPILE_OPTIONS_ROOM];
-
 	for (size_t n; *text; text += n + (text[n] == ';')) {
 		size_t colon = strcspn(text, ":;");
 
 		n = strcspn(text, ";");
-		if (text[colon] != ':' || colon >= sizeof(glob))
-			continue;
-		memcpy(glob, text, colon);
-		glob[colon] = '\0';
-		if (!fnmatch(glob, kernel, 0))
+		if (text[colon] == ':' && matches(text, colon, kernel))
 			return text + colon + 1;
 	}
 	return NULL;
