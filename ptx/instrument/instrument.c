@@ -123,8 +123,9 @@ static const char *form_of(const char *name, unsigned bits)
 	if (!strcmp(name, PTX_CARRY_NAME)) /* madc without .cc leaves the carry as it is */
 		return "madc.lo.u32 $w, 0, 0, 0;\n@$p st.b32 [$to+^], $w;\n";
 	switch (bits) {
-	case 1: /* memory is 0; no selp, which would be read as wrong as it is executed */
-		return "and.pred $q, $p, ~;\nmov.b32 $w, 1;\n@$q st.b32 [$to+^], $w;\n";
+	case 1: /* memory is 0; in no other forms than begin a record: a fault in selp would make selp look right */
+		return "setp.ge.and.s64 $q, $at, 0, ~;\nsetp.lt.and.s64 $q, $at, $end, $q;\nmov.b32 $w, 1;\n"
+		       "@$q st.b32 [$to+^], $w;\n";
 	case 8: return "cvt.u32.u8 $w, ~;\n@$p st.b32 [$to+^], $w;\n";
 	case 16: return "@$p st.b16 [$to+^], ~;\n";
 	case 32: return "@$p st.b32 [$to+^], ~;\n";
