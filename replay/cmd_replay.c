@@ -58,6 +58,8 @@ static const char help[] =
 	"  --envelope N         isolated: what differs is judged by the spread of N legal results, which the\n"
 	"                       interpreter makes with fusing, order, grouping and approximations left to\n"
 	"                       chance (default 8; 0: every difference counts)\n"
+	"  --most-judged N      isolated: so many of a process's launches that differ, or `all` (default 64); each\n"
+	"                       costs as many runs of it; with -j, these run at a time\n"
 	"  --narrow N           isolated: in the first N launches that differ, look for the first PTX line "
 	"that\n"
 	"                       gives what its operands don't (default 8)\n"
@@ -91,6 +93,7 @@ enum {
 	OPT_VERBOSE,
 	OPT_ISOLATED,
 	OPT_ENVELOPE,
+	OPT_MOST_JUDGED,
 	OPT_NARROW,
 	OPT_NO_NARROW,
 	OPT_LAUNCHES,
@@ -117,6 +120,7 @@ static const struct option long_options[] = {
 	{"no-compare", no_argument, NULL, OPT_NO_COMPARE},
 	{"launches", required_argument, NULL, OPT_LAUNCHES},
 	{"envelope", required_argument, NULL, OPT_ENVELOPE},
+	{"most-judged", required_argument, NULL, OPT_MOST_JUDGED},
 	{"keep", required_argument, NULL, OPT_KEEP},
 	{"narrow", required_argument, NULL, OPT_NARROW},
 	{"no-narrow", no_argument, NULL, OPT_NO_NARROW},
@@ -186,6 +190,7 @@ static const char *expected(int option)
 	case 'j': return "a number of processes up to 1024, 0 for one a core";
 	case OPT_LAUNCHES: return "A or A-B, calls of launches, from 1 (see cutrace dump)";
 	case OPT_NARROW: return "a number of launches, up to 1000";
+	case OPT_MOST_JUDGED: return "a number of launches, from 1, or `all`";
 	case OPT_ENVELOPE: return "a number of runs, 0 or from 3 to 64";
 	case OPT_SHARD: return "I/N, like 2/8, with I from 1 to N";
 	case OPT_REPEAT:
@@ -230,6 +235,16 @@ static bool take_envelope(struct replay_options *o, const char *arg)
 	if (!parse_u64(arg, &n) || (n && n < 3) || n > 64)
 		return false;
 	o->envelope = (unsigned)n;
+	return true;
+}
+
+static bool take_most_judged(struct replay_options *o, const char *arg)
+{
+	uint64_t n = 0;
+
+	if (strcmp(arg, "all") && (!parse_u64(arg, &n) || !n || n > UINT32_MAX))
+		return false;
+	o->most_judged = (unsigned)n;
 	return true;
 }
 
@@ -288,6 +303,7 @@ static const char *take_option(struct replay_options *o, int c, const char *arg)
 		return replay_parse_launches(arg, &o->first_launch, &o->last_launch) ? NULL : "--launches";
 	case OPT_NARROW: return take_narrow(o, arg) ? NULL : "--narrow";
 	case OPT_NO_NARROW: o->narrow = 0; return NULL;
+	case OPT_MOST_JUDGED: return take_most_judged(o, arg) ? NULL : "--most-judged";
 	case OPT_ENVELOPE: return take_envelope(o, arg) ? NULL : "--envelope";
 	case OPT_SHARD: return take_shard(o, arg) ? NULL : "--shard";
 	case OPT_REPEAT: return take_times(arg, 1, &o->repeat) ? NULL : "--repeat";
@@ -539,7 +555,8 @@ static bool name_result(struct replay_options *o)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_options o = {.may_restart = true, .envelope = 8, .narrow = 8, .warm_up = 1};
+	struct replay_options o = {
+		.may_restart = true, .envelope = 8, .most_judged = 64, .narrow = 8, .warm_up = 1};
 	struct tolerances tolerances = {0};
 	struct diag d = DIAG_INIT;
 	const char *bad;

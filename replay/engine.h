@@ -220,8 +220,7 @@ bool link_replay(struct engine *e, struct call *c);
 const char *module_missing(struct engine *e, uint64_t id);
 
 /* What it wrote when recorded is taken, as it is another's to make. False: the trace doesn't have it, or it is this one's. */
-#define PROBE_LAUNCHES 64 /* of a process, that differ and are judged by an envelope; the first ones */
-#define PROBE_EXACT    16 /* of kernels in which nothing is open: for who looks into them */
+#define PROBE_EXACT 16 /* of kernels in which nothing is open: for who looks into them */
 bool launch_stands_in(struct engine *e, struct call *c);
 void launch_replay(struct engine *e, struct call *c);
 

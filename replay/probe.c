@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Grades what differs in an isolated replay: the launches in question are made again on the interpreter, a few times,
- * with the freedom of the PTX ISA left to chance, and what the target made is judged by the spread (envelope.h).
+ * with the freedom of the PTX ISA left to chance, and what the target made is judged by the spread (envelope.h). What the
+ * recording's own driver made of them, asked again, is legal, too.
  *
  * What a launch wrote is kept in files of a folder: FOLDER/PROCESS.CALL.RUN, the ranges one behind the other in
  * the order of the trace's payloads. Run 0 is the target's.
@@ -9,17 +10,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "replay/envelope.h"
 #include "replay/session.h"
 
+enum { MAX_RERUNS = 64 };
 
 /* ---- files ------------------------------------------------------------------------------ */
 
@@ -38,7 +42,7 @@ FILE *probe_file(const struct engine *e, uint64_t call)
 }
 
 struct view {
-	void *p;
+	void *p; /* NULL: there is none */
 	size_t bytes;
 };
 
@@ -50,19 +54,21 @@ static bool view_open(struct view *v, const char *folder, uint32_t process, uint
 
 	file_name(path, sizeof(path), folder, process, call, run);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	v->p = MAP_FAILED;
+	v->p = NULL;
 	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
 		v->bytes = (size_t)st.st_size;
 		v->p = mmap(NULL, v->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (v->p == MAP_FAILED)
+			v->p = NULL;
 	}
 	if (fd >= 0)
 		close(fd);
-	return v->p != MAP_FAILED;
+	return v->p != NULL;
 }
 
 static void view_close(struct view *v)
 {
-	if (v->p != MAP_FAILED)
+	if (v->p)
 		munmap(v->p, v->bytes);
 }
 
@@ -108,9 +114,10 @@ static void device_of_run(unsigned run, char *out, size_t size)
 			 run, run, run, run);
 }
 
-static void make_runs(struct session *s, struct probe *p, uint32_t process)
+/* Run `first`, and each `step`-th after it. */
+static void make_every(struct session *s, struct probe *p, uint32_t process, unsigned first, unsigned step)
 {
-	for (unsigned run = 1; run <= s->opt->envelope; run++) {
+	for (unsigned run = first; run <= s->opt->envelope; run += step) {
 		struct run r = {.s = s,
 				.process = process,
 				.pass = 1,
@@ -125,6 +132,33 @@ static void make_runs(struct session *s, struct probe *p, uint32_t process)
 		if (run_process(&r))
 			return; /* too few legal results: said launch by launch */
 	}
+}
+
+/* As many at a time as there are jobs. */
+static void make_runs(struct session *s, struct probe *p, uint32_t process)
+{
+	unsigned jobs = s->opt->jobs < s->opt->envelope ? s->opt->jobs : s->opt->envelope, started = 0;
+	pid_t pids[ENVELOPE_MAX_RUNS];
+	int status;
+
+	if (jobs <= 1) {
+		make_every(s, p, process, 1, 1);
+		return;
+	}
+	fflush(NULL);
+	for (; started < jobs; started++) {
+		pids[started] = fork();
+		if (pids[started] < 0)
+			break;
+		if (pids[started])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		s->in_front = false;
+		make_every(s, p, process, started + 1, jobs);
+		_exit(0);
+	}
+	for (unsigned k = 0; k < started; k++)
+		session_wait(s, pids[k], &status);
 }
 
 /* ---- grading --------------------------------------------------------------------------------- */
@@ -181,66 +215,112 @@ static void set_first(sqlite3 *db, const struct question *q, uint64_t first, con
 	sqlite3_finalize(st);
 }
 
+/* Legal results of one range. */
+struct samples {
+	struct view runs[ENVELOPE_MAX_RUNS + 1]; /* 0: the target's, which is none of them */
+	void *reruns[MAX_RERUNS];                /* of the recording's own driver: enrich --self-replays */
+	const void *legal[ENVELOPE_MAX_RUNS + MAX_RERUNS];
+	unsigned n, nreruns;
+};
+
 /* whose: "" for what the device made, else what comes before the note. */
-static void set_judged(sqlite3 *db, const struct question *q, const struct envelope *v, unsigned n,
-		       const char *whose)
+static void set_judged(sqlite3 *db, const struct question *q, const struct envelope *v,
+		       const struct samples *m, const char *whose)
 {
 	static const char *const grades[] = {
 		[ENVELOPE_INSIDE] = "inside", [ENVELOPE_OUTSIDE] = "differs", [ENVELOPE_CHAOTIC] = "chaotic"};
-	char note[320];
+	char note[384], reruns[64] = "";
 
+	if (m->nreruns)
+		snprintf(reruns, sizeof(reruns), " (%u of them self-replays)", m->nreruns);
 	if (v->grade == ENVELOPE_OUTSIDE)
-		snprintf(note, sizeof(note),
-			 "%soutside the envelope of %u legal results: %llu elements, up to %.3g times as far "
-			 "as legal ones lie outside each other (%llu of %llu elements vary)",
-			 whose, n, (unsigned long long)v->outside, v->worst, (unsigned long long)v->varying,
-			 (unsigned long long)v->elements);
+		snprintf(
+			note, sizeof(note),
+			"%soutside the envelope of %u legal results%s: %llu elements, up to %.3g times as far "
+			"as legal ones lie outside each other (%llu of %llu elements vary)",
+			whose, m->n, reruns, (unsigned long long)v->outside, v->worst,
+			(unsigned long long)v->varying, (unsigned long long)v->elements);
 	else
 		snprintf(note, sizeof(note),
-			 "inside the envelope of %u legal results, %.3g wide on the average%s", n, v->width,
-			 v->grade == ENVELOPE_CHAOTIC ? ": too wide to tell anything" : "");
+			 "inside the envelope of %u legal results%s, %.3g wide on the average%s", m->n,
+			 reruns, v->width, v->grade == ENVELOPE_CHAOTIC ? ": too wide to tell anything" : "");
 	set_grade(db, q, grades[v->grade], note);
 }
 
 /* The recording is judged first: what it has may be what is not legal, and the device right. */
-static void judge_elements(sqlite3 *db, const struct question *q, const void *const *legal, unsigned n,
+static void judge_elements(sqlite3 *db, const struct question *q, const struct samples *m,
 			   const void *recorded, const void *got)
 {
 	const char *whose = "what was recorded is ";
 	struct envelope e;
 
-	envelope_grade(q->type, legal, n, recorded, q->bytes, &e);
+	envelope_grade(q->type, m->legal, m->n, recorded, q->bytes, &e);
 	if (e.grade != ENVELOPE_OUTSIDE) {
 		whose = "";
-		envelope_grade(q->type, legal, n, got, q->bytes, &e);
+		envelope_grade(q->type, m->legal, m->n, got, q->bytes, &e);
 	}
-	set_judged(db, q, &e, n, whose);
+	set_judged(db, q, &e, m, whose);
 	if (e.grade == ENVELOPE_OUTSIDE)
 		set_first(db, q, e.first, recorded, got);
 }
 
-static void judge(sqlite3 *db, struct session *s, uint32_t process, const struct question *q,
+static bool samples_open(struct samples *m, const struct session *s, uint32_t process,
+			 const struct question *q)
+{
+	for (unsigned run = 0; run <= s->opt->envelope; run++) {
+		bool have = view_open(&m->runs[run], s->probe_folder, process, q->call, run);
+
+		if (!run && (!have || q->at > m->runs[0].bytes || q->bytes > m->runs[0].bytes - q->at))
+			return false;
+		if (run && have && m->runs[run].bytes == m->runs[0].bytes)
+			m->legal[m->n++] = (const char *)m->runs[run].p + q->at;
+	}
+	return true;
+}
+
+/* What the recording's own driver made of the launch when it was asked again, where that was something else. */
+static void samples_add_reruns(struct samples *m, struct trace *t, const struct question *q)
+{
+	unsigned n;
+	const struct trace_payload *p = trace_payloads(t, q->call, &n);
+
+	for (unsigned i = 0; i < n && m->nreruns < MAX_RERUNS; i++) {
+		size_t bytes = 0;
+		void *content;
+
+		if (strcmp(p[i].kind, "rerun") || p[i].device_address != q->address || p[i].width != q->bytes)
+			continue;
+		content = trace_buffer_load(t, p[i].buffer, &bytes, NULL);
+		if (!content || bytes < q->bytes) {
+			free(content);
+			continue;
+		}
+		m->reruns[m->nreruns++] = content;
+		m->legal[m->n++] = content;
+	}
+}
+
+static void samples_close(struct samples *m)
+{
+	for (unsigned run = 0; run <= ENVELOPE_MAX_RUNS; run++)
+		view_close(&m->runs[run]);
+	for (unsigned k = 0; k < m->nreruns; k++)
+		free(m->reruns[k]);
+}
+
+static void judge(sqlite3 *db, struct session *s, uint32_t process, struct trace *t, const struct question *q,
 		  const void *recorded)
 {
-	struct view v[ENVELOPE_MAX_RUNS + 1];
-	const void *legal[ENVELOPE_MAX_RUNS + 1];
-	unsigned n = 0, open = 0;
-	bool have = view_open(&v[0], s->probe_folder, process, q->call, 0) && q->at <= v[0].bytes &&
-		    q->bytes <= v[0].bytes - q->at;
+	struct samples m = {0};
+	bool have = samples_open(&m, s, process, q);
 
-	for (unsigned run = 1; have && run <= s->opt->envelope; run++) {
-		open = run;
-		if (!view_open(&v[run], s->probe_folder, process, q->call, run))
-			continue;
-		if (v[run].bytes == v[0].bytes)
-			legal[n++] = (const char *)v[run].p + q->at;
-	}
-	if (have && n >= 3)
-		judge_elements(db, q, legal, n, recorded, (const char *)v[0].p + q->at);
+	if (have)
+		samples_add_reruns(&m, t, q);
+	if (have && m.n >= 3)
+		judge_elements(db, q, &m, recorded, (const char *)m.runs[0].p + q->at);
 	else
 		leave_unjudged(db, q, "too few runs of the interpreter came to their end");
-	for (unsigned run = 0; run <= open; run++)
-		view_close(&v[run]);
+	samples_close(&m);
 }
 
 /* Where the range lies in the files, and its recorded contents; malloc'ed, NULL when they can't be read. */
@@ -275,7 +355,7 @@ bool probe_element(const struct session *s, struct trace *t, uint32_t process, u
 {
 	struct question q = {.call = call, .address = address};
 	void *recorded = locate(t, &q);
-	struct view v = {.p = MAP_FAILED};
+	struct view v = {0};
 	uint64_t at = q.at + (address - q.address);
 	bool found = recorded && view_open(&v, s->probe_folder, process, call, run) && at + bytes <= v.bytes;
 
@@ -287,10 +367,13 @@ bool probe_element(const struct session *s, struct trace *t, uint32_t process, u
 	return found;
 }
 
-static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
-		      struct trace *t)
+/* How many launches were too many. */
+static unsigned judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
+			  struct trace *t)
 {
 	sqlite3_stmt *st = NULL;
+	uint64_t last = 0;
+	unsigned left = 0;
 
 	sqlite3_prepare_v2(db,
 			   "SELECT id, call, base, address, elem_type FROM verdict WHERE pass = 1 AND "
@@ -307,20 +390,37 @@ static void judge_all(sqlite3 *db, struct session *s, const struct probe *p, uin
 		void *recorded;
 
 		if (!map_get(&p->calls, q.call, NULL)) {
-			leave_unjudged(db, &q, "too many launches differ");
+			leave_unjudged(db, &q, "too many launches differ (--most-judged)");
+			left += q.call != last;
+			last = q.call;
 			continue;
 		}
 		recorded = locate(t, &q);
 		if (recorded)
-			judge(db, s, process, &q, recorded);
+			judge(db, s, process, t, &q, recorded);
 		else
 			leave_unjudged(db, &q, "what was recorded can't be read");
 		free(recorded);
 	}
 	sqlite3_finalize(st);
+	return left;
 }
 
-static int collect(sqlite3 *db, uint32_t process, struct probe *p)
+static void say_left(struct result_db *db, uint32_t process, unsigned left)
+{
+	char text[160];
+
+	if (!left)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"%u more launches differ and are not judged by an envelope: --most-judged all judges them, too",
+		left);
+	result_scope(db, process, 1);
+	result_diagnostic(db, 0, "warning", text);
+}
+
+static int collect(sqlite3 *db, uint32_t process, unsigned most, struct probe *p)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = 0;
@@ -331,7 +431,7 @@ static int collect(sqlite3 *db, uint32_t process, struct probe *p)
 			   "'differs' AND note IS NULL ORDER BY call LIMIT ?2",
 			   -1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
-	sqlite3_bind_int64(st, 2, PROBE_LAUNCHES);
+	sqlite3_bind_int64(st, 2, most ? (sqlite3_int64)most : -1);
 	while (st && !rc && sqlite3_step(st) == SQLITE_ROW)
 		rc = map_set(&p->calls, (uint64_t)sqlite3_column_int64(st, 0), 1);
 	sqlite3_finalize(st);
@@ -347,13 +447,13 @@ static int judge_process(struct session *s, uint32_t process, struct trace *t)
 
 	if (rc)
 		return rc;
-	rc = collect(result_sqlite(db), process, &p);
+	rc = collect(result_sqlite(db), process, s->opt->most_judged, &p);
 	result_close(db);
 	if (!rc && p.calls.used) {
 		make_runs(s, &p, process);
 		rc = result_open(&db, s->result_path, false, &s->error);
 		if (!rc) {
-			judge_all(result_sqlite(db), s, &p, process, t);
+			say_left(db, process, judge_all(result_sqlite(db), s, &p, process, t));
 			result_close(db);
 		}
 	}

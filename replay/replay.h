@@ -33,14 +33,16 @@ struct replay_options {
 	unsigned
 		envelope; /* runs of the interpreter that show what is legal, where an isolated launch differs; 0: none */
 	unsigned
+		most_judged; /* launches of a recorded process that differ and are judged so, the first ones; 0: all */
+	unsigned
 		narrow; /* launches of an isolated replay in which the first wrong PTX line is looked for; 0: none */
 	uint64_t first_launch, last_launch; /* of an isolated replay: calls; 0: all */
 	unsigned jobs;                      /* shards at a time, in processes of their own; 0 or 1: none */
 	unsigned repeat, warm_up;           /* of launches, to time them (repeat.h); repeat 0: none */
 	bool no_compare;                    /* what launches wrote: put back unseen */
 	const char *keep; /* of an isolated replay: a folder for what launches wrote where it differs; NULL */
-	const char *resume_path;            /* the result of an interrupted replay, to go on with; NULL */
-	char *resumed_path;                 /* result_path where the command line does not name it */
+	const char *resume_path; /* the result of an interrupted replay, to go on with; NULL */
+	char *resumed_path;      /* result_path where the command line does not name it */
 	bool json, verbose, quiet;
 	bool plan;             /* only what can be replayed */
 	bool progress;         /* also where nobody watches: as lines */

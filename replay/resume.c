@@ -27,6 +27,7 @@ static const struct {
 	{"driver_path", "driver"},
 	{"isolated", "--isolated"},
 	{"envelope", "--envelope"},
+	{"most_judged", "--most-judged"},
 	{"shard", "--shard"},
 	{"launches", "--launches"},
 	{"inject", "--inject"},

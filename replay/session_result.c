@@ -55,6 +55,7 @@ static void write_options(const struct replay_options *o, struct result_db *db)
 	if (o->isolated) {
 		result_meta(db, "isolated", "1");
 		write_number(db, "envelope", "%.0f", o->envelope);
+		write_number(db, "most_judged", "%.0f", o->most_judged);
 	}
 	if (o->no_compare)
 		result_meta(db, "no_compare", "1");

@@ -256,7 +256,7 @@ static bool are_wanted(struct engine *e)
 		return true;
 	if (recorded_ptx_is_exact(e, e->last_kernel))
 		return e->nkept_exact++ < PROBE_EXACT;
-	return e->nkept++ < PROBE_LAUNCHES;
+	return e->nkept++ < e->opt->most_judged || !e->opt->most_judged;
 }
 
 static bool write_range(struct engine *e, const struct written *w, FILE *f)
