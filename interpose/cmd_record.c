@@ -498,7 +498,7 @@ static bool wait_for_collector(struct recording *r, struct collector_report *rep
 		reap(r, &unused);
 		if (!finishing && (r->no_wait || !find_orphan(r, orphan, sizeof(orphan)))) {
 			finishing = true;
-			tell(r, COLLECTOR_FINISH, 0, 0);
+			tell(r, r->no_wait ? COLLECTOR_FINISH : COLLECTOR_FINISH_NOW, 0, 0);
 		}
 		if (waited == 150 && !said) {
 			said = true;

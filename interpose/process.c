@@ -337,7 +337,7 @@ static void start(void)
 		rec_stop();
 		return;
 	}
-	rec_use_tsc = process->session->tsc_hz != 0;
+	rec_use_tsc = process->session->use_tsc != 0;
 	take_options(process->session);
 	process->state = PROCESS_RECORDED;
 }

@@ -34,12 +34,10 @@ struct ring_session {
 	uint32_t version;
 	uint32_t flags;      /* enum ring_session_flag */
 	uint64_t ring_bytes; /* data bytes of each ring, a power of two */
-	uint64_t tsc_hz;     /* of __rdtsc, measured by the collector; 0: records carry CLOCK_MONOTONIC ns */
-	uint64_t tsc_origin;
-	int64_t ns_origin;                /* CLOCK_MONOTONIC at tsc_origin */
+	uint64_t use_tsc; /* records carry __rdtsc, which the collector translates; 0: CLOCK_MONOTONIC ns */
 	_Atomic uint32_t numbering;       /* enum ring_numbering */
 	_Atomic uint32_t collector_alive; /* 0 once the collector is gone or gave up: record no more */
-	uint8_t pad0[8];
+	uint8_t pad0[24];
 	_Atomic uint64_t sequence; /* newest number; one fetch_add a call */
 	uint8_t pad1[56];
 	_Atomic uint64_t alone; /* the same, of the only thread */
@@ -49,7 +47,7 @@ struct ring_session {
 	uint64_t as_cc;            /* the compute capability that programs are told; 0: the device's */
 	_Atomic uint64_t launches; /* of the kernels that --check names */
 	/* --keyframe */
-	uint64_t keyframe_every; /* launches of a process; 0: only when asked for */
+	uint64_t keyframe_every;           /* launches of a process; 0: only when asked for */
 	_Atomic uint64_t keyframes_wanted; /* how often somebody asked */
 	/* --launches: recorded are those with these numbers, from 1; range_first 0: while somebody has asked an odd number of
 	 * times */
@@ -57,11 +55,11 @@ struct ring_session {
 	_Atomic uint64_t range_launches;
 };
 enum ring_session_flag {
-	RING_SESSION_CHECK = 1 << 0,    /* hash what each launch may have written */
-	RING_SESSION_CONTENTS = 1 << 1, /* and keep it */
-	RING_SESSION_NO_DATA = 1 << 2,  /* copies are recorded without their bytes */
-	RING_SESSION_OPAQUE = 1 << 3,   /* what kernels without PTX wrote is kept */
-	RING_SESSION_PTX = 1 << 4,      /* the driver gets PTX wherever there is any */
+	RING_SESSION_CHECK = 1 << 0,     /* hash what each launch may have written */
+	RING_SESSION_CONTENTS = 1 << 1,  /* and keep it */
+	RING_SESSION_NO_DATA = 1 << 2,   /* copies are recorded without their bytes */
+	RING_SESSION_OPAQUE = 1 << 3,    /* what kernels without PTX wrote is kept */
+	RING_SESSION_PTX = 1 << 4,       /* the driver gets PTX wherever there is any */
 	RING_SESSION_ON_DEVICE = 1 << 5, /* what launches wrote is hashed on the device, whatever it is; */
 	RING_SESSION_KEYFRAMES = 1 << 7, /* launches are looked at for keyframes */
 	RING_SESSION_ON_HOST = 1 << 6,   /* on the host */
@@ -165,7 +163,15 @@ struct ring_memory {
  * RING_PAYLOAD_STAGED. The stream may fault first, or the process end: without them the payload is
  * unavailable.
  */
-enum ring_payload_kind { RING_H2D, RING_D2H, RING_IMAGE, RING_UNAVAILABLE, RING_ANNOUNCED, RING_WRITTEN, RING_KEYFRAME };
+enum ring_payload_kind {
+	RING_H2D,
+	RING_D2H,
+	RING_IMAGE,
+	RING_UNAVAILABLE,
+	RING_ANNOUNCED,
+	RING_WRITTEN,
+	RING_KEYFRAME
+};
 enum ring_payload_flag { RING_PAYLOAD_FIRST = 1, RING_PAYLOAD_LAST = 2, RING_PAYLOAD_STAGED = 4 };
 struct ring_payload {
 	struct ring_record r; /* flags: enum ring_payload_flag */
@@ -316,9 +322,9 @@ struct ring_written {
 	uint32_t known; /* 0: it may write anywhere */
 	uint32_t n;
 	struct {
-		uint32_t offset, bytes;   /* the parameter's place */
-		uint32_t is_bounded; /* 0: anywhere in the allocation that it points to */
-		uint8_t type, pad[3]; /* enum sketch_type of what is stored */
+		uint32_t offset, bytes; /* the parameter's place */
+		uint32_t is_bounded;    /* 0: anywhere in the allocation that it points to */
+		uint8_t type, pad[3];   /* enum sketch_type of what is stored */
 		uint64_t first, end;
 	} p[64];
 };

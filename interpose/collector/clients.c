@@ -524,6 +524,7 @@ static void control(struct collector *c, struct source *s)
 		atomic_fetch_add(&c->session->keyframes_wanted, 1);
 	} else if (n == 0 || n == sizeof(m)) {
 		c->finishing = true;
+		c->nobody_left = n == sizeof(m) && m.command == COLLECTOR_FINISH_NOW;
 		if (n == 0)
 			epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	}

@@ -148,7 +148,7 @@ static bool over(struct collector *c)
 		c->alone_since = now;
 		return false;
 	}
-	return now - c->alone_since > QUIET_NS;
+	return c->nobody_left || now - c->alone_since > QUIET_NS;
 }
 
 static void loop(struct collector *c)

@@ -27,7 +27,8 @@ struct collector_options {
 
 enum collector_command {
 	COLLECTOR_EXITED = 1, /* a process the parent has waited for: pid, status */
-	COLLECTOR_FINISH,     /* end when the last traced process is gone */
+	COLLECTOR_FINISH, /* end when the last traced process is gone, and some time later, as another may come */
+	COLLECTOR_FINISH_NOW, /* the same, but nobody is left who could come */
 	COLLECTOR_QUIT,       /* end now */
 	COLLECTOR_KEYFRAME,   /* each process is to take a keyframe at its next launch */
 };

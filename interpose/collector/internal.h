@@ -28,11 +28,13 @@ struct ptx_written;
 /* ---- session.c ----------------------------------------------------------- */
 
 struct clock_map {
-	uint64_t tsc_hz, tsc_origin;
+	bool is_tsc;     /* else stamps are nanoseconds */
+	uint64_t tsc_hz; /* 0: not known yet */
+	uint64_t tsc_origin;
 	int64_t ns_origin;
 };
 int session_make(struct collector *c, struct diag *d);
-int64_t session_time(const struct collector *c, uint64_t stamp); /* ns since the recording began */
+int64_t session_time(struct collector *c, uint64_t stamp); /* ns since the recording began */
 int64_t session_now(const struct collector *c);
 /* Before a second ring is taken: from now on calls are numbered with locked instructions (ring.h). */
 void session_share_numbers(struct collector *c);
@@ -222,7 +224,7 @@ struct kernel {
 	struct kernel *next;
 	const struct module *owner;
 	struct trace_kernel row;
-	bool known, writes_unknown; /* known: the parameters are */
+	bool known, writes_unknown;  /* known: the parameters are */
 	struct ptx_written *written; /* written.c */
 	bool written_tried;
 	char *name;
@@ -287,6 +289,7 @@ struct collector {
 
 	int64_t alone_since;
 	bool finishing, quitting;
+	bool nobody_left; /* who could yet connect */
 	bool driver_version_known;
 	uint64_t calls, payload_bytes;
 };

@@ -15,7 +15,7 @@
 #include "interpose/collector/internal.h"
 
 #define DEFAULT_RING_BYTES (2u << 20)
-#define CALIBRATION_NS     20000000
+#define CALIBRATION_NS     10000000 /* at least: its ends are read 50 ns apart, so 5 us a second */
 
 static int64_t monotonic(void)
 {
@@ -51,16 +51,15 @@ static void read_pair(uint64_t *tsc, int64_t *ns)
 	}
 }
 
-static void calibrate(struct clock_map *m)
+/* By now the program has been started, which took most of the time that the measurement needs. */
+static void measure_tsc(struct clock_map *m)
 {
-	struct timespec nap = {0, CALIBRATION_NS};
+	int64_t ns, left = m->ns_origin + CALIBRATION_NS - monotonic();
+	struct timespec nap = {0, left > 0 ? left : 0};
 	uint64_t tsc;
-	int64_t ns;
 
-	read_pair(&m->tsc_origin, &m->ns_origin);
-	if (!tsc_is_invariant())
-		return;
-	nanosleep(&nap, NULL);
+	if (left > 0)
+		nanosleep(&nap, NULL);
 	read_pair(&tsc, &ns);
 	m->tsc_hz = (uint64_t)((double)(tsc - m->tsc_origin) * 1e9 / (double)(ns - m->ns_origin) + 0.5);
 }
@@ -112,7 +111,8 @@ int session_make(struct collector *c, struct diag *d)
 		return diag_set(d, CUTRACE_EIO, "memfd", "no shared memory: %s", strerror(errno));
 	c->session = s;
 	c->session_fd = fd;
-	calibrate(&c->clock);
+	read_pair(&c->clock.tsc_origin, &c->clock.ns_origin);
+	c->clock.is_tsc = tsc_is_invariant();
 	c->start_ns = c->clock.ns_origin;
 	s->magic = RING_MAGIC;
 	s->version = RING_VERSION;
@@ -125,18 +125,18 @@ int session_make(struct collector *c, struct diag *d)
 	s->range_last = c->o->record.range_last;
 	s->keyframe_every = c->o->record.keyframe_every;
 	s->ring_bytes = c->o->ring_bytes ? c->o->ring_bytes : DEFAULT_RING_BYTES;
-	s->tsc_hz = c->clock.tsc_hz;
-	s->tsc_origin = c->clock.tsc_origin;
-	s->ns_origin = c->clock.ns_origin;
+	s->use_tsc = c->clock.is_tsc;
 	atomic_store(&s->numbering, have_barrier() ? RING_ALONE : RING_SHARED);
 	atomic_store(&s->collector_alive, 1);
 	return 0;
 }
 
-int64_t session_time(const struct collector *c, uint64_t stamp)
+int64_t session_time(struct collector *c, uint64_t stamp)
 {
-	if (!c->clock.tsc_hz)
+	if (!c->clock.is_tsc)
 		return (int64_t)stamp - c->start_ns;
+	if (!c->clock.tsc_hz)
+		measure_tsc(&c->clock);
 	return (int64_t)((__int128)(int64_t)(stamp - c->clock.tsc_origin) * 1000000000 /
 			 (int64_t)c->clock.tsc_hz);
 }
