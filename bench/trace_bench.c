@@ -29,7 +29,7 @@ static const struct setting {
 } settings[] = {
 #define T(page, is_wal, log, inl, ms, mib)                                \
 	{                                                                 \
-		page, is_wal, log, inl, ms, (size_t)(mib) << 20, 64 << 10 \
+		page, is_wal, log, inl, ms, (size_t)(mib) << 20, 64 << 10, false \
 	}
 	{"calls, page 4 KiB, WAL, 100 ms", LOAD_CALLS, T(4096, true, true, 4096, 100, 32)},
 	{"calls, page 16 KiB, WAL, 100 ms", LOAD_CALLS, T(16384, true, true, 4096, 100, 32)},

@@ -144,6 +144,8 @@ static int insert_chunk(struct trace_writer *w, const uint8_t *p, size_t n, cons
 		writer_row(w, W_CHUNK, "buizb", h->b, sizeof(h->b), (uint64_t)n, (int64_t)CHUNK_STORED,
 			   (uint64_t)0, p, n);
 	*id = (uint64_t)sqlite3_last_insert_rowid(w->db);
+	if (logged) /* packing changes it */
+		row_live_spoil(w->live, LIVE_CHUNK, *id);
 	return writer_grown(w, n);
 }
 

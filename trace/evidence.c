@@ -173,7 +173,7 @@ int trace_take_evidence(const char *path, const char *from, uint64_t first, uint
 	if (!rc && run(&t, "COMMIT", 0, 0, 0) < 0)
 		rc = CUTRACE_EIO;
 	if (!rc && taken)
-		rc = row_hash_write(t.db, path, d);
+		rc = row_hash_write(t.db, path, NULL, d);
 	sqlite3_close(t.db);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Closing a trace: the payload log is packed into rows, views and indexes are made, the journal mode becomes
+ * Closing a trace: the payload log is packed into rows, views are made, the journal mode becomes
  * DELETE, and only then is the trace marked as closed and the log removed. Whenever this is interrupted the
  * pair stays readable. */
 #include <errno.h>
@@ -167,6 +167,9 @@ static int pack(struct trace_writer *w, struct diag *d)
 	while (!rc && more)
 		rc = pack_some(&p, &more);
 	packer_close(&p);
+	/* Nothing is in the log any more; what is not written out yet, syncing the trace would make the disk write. */
+	if (!rc && w->log_fd >= 0 && ftruncate(w->log_fd, TRACE_LOG_HEADER))
+		rc = diag_set(d, CUTRACE_EIO, w->log_path, "cannot be emptied: %s", strerror(errno));
 	return rc;
 }
 
@@ -233,12 +236,14 @@ static int index_threads(struct trace_writer *w, struct diag *d)
 static int make_views(struct trace_writer *w, struct diag *d)
 {
 	int64_t made;
-	int rc = db_int(w->db, w->path, d, "SELECT count(*) FROM sqlite_master WHERE name='call_func'", 0,
+	int rc = db_int(w->db, w->path, d, "SELECT count(*) FROM sqlite_master WHERE name='result_name'", 0,
 			&made);
 
 	if (rc || made)
 		return rc;
 	rc = db_exec(w->db, w->path, d, "BEGIN IMMEDIATE");
+	if (!rc)
+		rc = db_exec(w->db, w->path, d, trace_indexes_sql); /* of an older recording */
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_finish_sql);
 	if (!rc)
@@ -252,15 +257,11 @@ static int make_views(struct trace_writer *w, struct diag *d)
 	return rc;
 }
 
-static int sync_file(const char *path, struct diag *d)
+static int sync_file(struct trace_writer *w, struct diag *d)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-
-	if (fd < 0 || fsync(fd))
-		rc = diag_set(d, CUTRACE_EIO, path, "cannot be written out: %s", strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	if (w->tuning.scratch || !fsync(w->file_fd))
+		return 0;
+	return diag_set(d, CUTRACE_EIO, w->path, "cannot be written out: %s", strerror(errno));
 }
 
 /* A small trace is sent around: small pages make it several times smaller (each table takes a page at least).
@@ -292,15 +293,15 @@ int writer_finish(struct trace_writer *w, struct diag *d)
 	if (!rc)
 		rc = make_views(w, d);
 	if (!rc)
-		rc = row_hash_write(w->db, w->path, d);
+		rc = row_hash_write(w->db, w->path, w->live, d);
 	if (!rc && !w->tuning.scratch)
 		shrink(w);
-	if (!rc && !w->tuning.scratch)
-		rc = sync_file(w->path, d);
+	if (!rc)
+		rc = sync_file(w, d);
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "INSERT OR REPLACE INTO meta VALUES('closed',1)");
-	if (!rc && !w->tuning.scratch)
-		rc = sync_file(w->path, d);
+	if (!rc)
+		rc = sync_file(w, d);
 	if (!rc && unlink(w->log_path) && errno != ENOENT)
 		rc = diag_set(d, CUTRACE_EIO, w->log_path, "cannot be removed: %s", strerror(errno));
 	return rc;
@@ -340,9 +341,8 @@ static int finish_unclosed(const char *path, struct diag *d)
 	if (!w)
 		return diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
 	rc = log_reopen(w, d);
-	if (!rc &&
-	    sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-		rc = db_fail(w->db, path, d, "cannot open");
+	if (!rc)
+		rc = writer_open_file(w, 0, d);
 	/* Now that the log is ours: somebody else may have finished it while we opened it. */
 	if (!rc)
 		rc = db_int(w->db, path, d, "SELECT value=1 FROM meta WHERE key='closed'", 0, &closed);

@@ -1,16 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is made when a trace is closed: indexes and views. Both are derived: a reader needs neither.
+-- What is made when a trace is closed: views. They are derived: a reader needs none.
 
 -- The writer looked up with these what a call destroyed.
 DROP INDEX IF EXISTS stream_alive;
 DROP INDEX IF EXISTS context_alive;
-
-CREATE INDEX call_func ON call(func);
-CREATE INDEX call_failed ON call(result) WHERE result <> 0;
-CREATE INDEX call_in_flight ON call(id) WHERE t_exit IS NULL;
-CREATE INDEX payload_buffer ON payload(buffer);
-CREATE INDEX launch_kernel ON launch(kernel);
-CREATE INDEX diagnostic_call ON diagnostic(call);
 
 -- Names of result codes, by library.
 CREATE TABLE result_name (library TEXT, value INTEGER, name TEXT NOT NULL, PRIMARY KEY (library, value)) WITHOUT ROWID;

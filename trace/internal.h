@@ -15,7 +15,8 @@
 enum chunk_codec { CHUNK_STORED = 0, CHUNK_ZSTD = 1, CHUNK_LOGGED = 2 };
 
 extern const char trace_schema_sql[]; /* schema.sql */
-extern const char trace_finish_sql[]; /* finish.sql: views and indexes made at close */
+extern const char trace_indexes_sql[]; /* indexes.sql */
+extern const char trace_finish_sql[]; /* finish.sql: views made at close */
 
 #define TRACE_LOG_SUFFIX "-payload"
 #define TRACE_LOG_MAGIC  "CUTRLOG1"
@@ -58,6 +59,7 @@ enum writer_stmt {
 	W_PROCESS,
 	W_THREAD,
 	W_FUNCTION,
+	W_CALL_AGAIN,
 	W_CALL,
 	W_CALLS, /* CALLS_PER_INSERT rows */
 	W_OVERFLOW,
@@ -92,6 +94,7 @@ enum writer_stmt {
 };
 
 #define CALL_COLUMNS     32u
+#define CALL_ARG_COLUMNS 16u /* further arguments are rows of call_overflow */
 #define CALLS_PER_INSERT 8u
 #define CALL_BATCH       512u
 
@@ -126,6 +129,8 @@ struct trace_writer {
 	unsigned nfunctions, functions_capacity;
 
 	struct content_map *chunks, *buffers;
+	struct row_live *live; /* NULL when only closing */
+	int file_fd;           /* to have the file written out */
 	int log_fd;
 	uint64_t log_end;
 };
@@ -144,8 +149,9 @@ int writer_commit(struct trace_writer *w);
 int writer_grown(struct trace_writer *w, size_t bytes);
 int writer_flush_calls(struct trace_writer *w);   /* writer_calls.c: ended calls */
 int writer_flush_flights(struct trace_writer *w); /* calls in flight that have no row yet */
+void writer_end_flights(struct trace_writer *w);
 void writer_free_calls(struct trace_writer *w);
-int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views, indexes */
+int writer_finish(struct trace_writer *w, struct diag *d); /* finish.c: pack, views */
 /* ending.c: a word about the end of the recording, for who finds it unclosed. error: errno, or 0. */
 void ending_failed(struct trace_writer *w, int error);
 void ending_all_written(struct trace_writer *w);
@@ -158,8 +164,44 @@ enum ending {
 enum ending ending_read(int log_fd, char *why, size_t size);
 /* Moves it into the trace: meta's cut_off, cut_off_after and finished_utc, and a warning. */
 int ending_keep(struct trace_writer *w, struct diag *d);
-/* row_hash.c: hashes of all rows as they are now, in a transaction of its own. */
-int row_hash_write(sqlite3 *db, const char *path, struct diag *d);
+/* row_hash.c: hashes of all rows as they are now, in a transaction of its own. live: of what was hashed while it was
+ * written; NULL: nothing was. */
+#define ROW_GROUP 256u /* rows, at least */
+struct row_live;
+int row_hash_write(sqlite3 *db, const char *path, const struct row_live *live, struct diag *d);
+
+/* ---- row_live.c: rows hashed as they are written -------------------------------- */
+
+enum live_table {
+	LIVE_NONE, /* hashed at close */
+	LIVE_CALL,
+	LIVE_OVERFLOW,
+	LIVE_MEMORY,
+	LIVE_CHUNK,
+	LIVE_BUFFER,
+	LIVE_BUFFER_CHUNK,
+	LIVE_PAYLOAD,
+	LIVE_LAUNCH,
+	LIVE_LAUNCH_HASH,
+	LIVE_NTABLES
+};
+struct live_group {
+	int64_t first, last;
+	XXH128_canonical_t hash;
+	bool spoilt; /* the hash is not that of its rows, which must be read */
+};
+struct row_live *row_live_new(void);
+void row_live_free(struct row_live *l);
+/* What a statement wrote, its values as for writer_row; nothing, if it is not for one of these tables. */
+void row_live_values(struct row_live *l, enum writer_stmt id, int64_t rowid, const char *format, va_list ap);
+/* A call that has ended, or never will; in any order. */
+void row_live_call(struct row_live *l, const struct trace_call *c);
+/* The row was or will be changed. */
+void row_live_spoil(struct row_live *l, enum live_table table, uint64_t key);
+/* No more rows. */
+void row_live_end(struct row_live *l);
+/* Without a gap from the least number to the largest; NULL: there was no memory for them. */
+const struct live_group *row_live_groups(const struct row_live *l, enum live_table table, size_t *n);
 
 /* content_map.c: hash -> row of what was written lately; bounded. */
 struct content_map;
@@ -173,6 +215,7 @@ int log_create(struct trace_writer *w, struct diag *d); /* chunk_store.c */
 int log_reopen(struct trace_writer *w,
 	       struct diag *d); /* of a writer that was killed; without one log_fd stays -1 */
 struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *tuning);
+int writer_open_file(struct trace_writer *w, int flags, struct diag *d);
 void writer_free(struct trace_writer *w);
 
 /* ---- reader ------------------------------------------------------------- */

@@ -156,7 +156,7 @@ int trace_add_reruns(const char *path, const struct trace_rerun *rows, size_t n,
 	if (!rc)
 		rc = add_all(&a, rows, n, runs);
 	if (!rc)
-		rc = row_hash_write(a.db, path, d);
+		rc = row_hash_write(a.db, path, NULL, d);
 	sqlite3_close(a.db);
 	free(a.packed);
 	return rc;

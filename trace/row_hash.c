@@ -1,56 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hashes of rows. Contents have hashes of their own (chunk, buffer); everything else in a trace is rows, and a
- * changed bit in an argument would pass for what the program did. So closing a trace hashes the rows of each
- * table in groups (table row_hash), and a reader can tell which rows are not those that were recorded. It is done at
- * close, over what the file has: recording pays nothing for it. */
+ * changed bit in an argument would pass for what the program did. So a closed trace has hashes of the rows of each
+ * table in groups (table row_hash), and a reader can tell which rows are not those that were recorded. Of the large
+ * tables they are taken while rows are written (row_live.c), of the others at close, over what the file has. */
 #include <string.h>
 
 #include "trace/internal.h"
-
-#define GROUP_ROWS   256u
-#define MAX_COLUMNS  40
-#define SMALL_VALUES 9 /* tag and eight bytes */
+#include "trace/row_pack.h"
 
 /* Every table of schema.sql. `key` orders the rows and bounds the groups: rows of one key are in one group. Where rows
  * have no number that survives a VACUUM it is a constant, and the table is one group. */
 #define NO_KEY "0"
 static const struct hashed_table {
 	const char *name, *key, *rows, *columns;
+	enum live_table live; /* then `rows` is no more than an order */
 } tables[] = {
-	{"meta", NO_KEY, "WHERE key<>'closed' ORDER BY key", "key,value"},
-	{"process", "id", "ORDER BY id", "id,pid,parent,exe,argv,cwd,t_start,t_end,end_kind,end_code"},
-	{"thread", "id", "ORDER BY id", "id,process,tid,name,t_start,t_end"},
-	{"device", NO_KEY, "ORDER BY process,ordinal", "process,ordinal,name,cc,bytes,sm_count,uuid"},
-	{"function", "id", "ORDER BY id", "id,name,library,known,nparams,signature"},
+	{"meta", NO_KEY, "WHERE key<>'closed' ORDER BY key", "key,value", LIVE_NONE},
+	{"process", "id", "ORDER BY id", "id,pid,parent,exe,argv,cwd,t_start,t_end,end_kind,end_code",
+	 LIVE_NONE},
+	{"thread", "id", "ORDER BY id", "id,process,tid,name,t_start,t_end", LIVE_NONE},
+	{"device", NO_KEY, "ORDER BY process,ordinal", "process,ordinal,name,cc,bytes,sm_count,uuid",
+	 LIVE_NONE},
+	{"function", "id", "ORDER BY id", "id,name,library,known,nparams,signature", LIVE_NONE},
 	{"call", "id", "ORDER BY id",
 	 "id,thread,parent,func,t_enter,t_exit,seq_seen,result,a0,a1,a2,a3,a4,a5,a6,a7,a8,a9,a10,a11,a12,a13,"
-	 "a14,a15,o0,o1,o2,o3,o4,o5,o6,o7"},
-	{"call_overflow", "call", "ORDER BY call,idx", "call,idx,value"},
-	{"call_memory", "call", "ORDER BY call,phase", "call,phase,data"},
-	{"chunk", "id", "ORDER BY id", "id,hash,bytes,codec"},
-	{"buffer", "id", "ORDER BY id", "id,hash,bytes"},
-	{"buffer_chunk", "buffer", "ORDER BY buffer,idx", "buffer,idx,chunk"},
+	 "a14,a15,o0,o1,o2,o3,o4,o5,o6,o7",
+	 LIVE_CALL},
+	{"call_overflow", "call", "ORDER BY call,idx", "call,idx,value", LIVE_OVERFLOW},
+	{"call_memory", "call", "ORDER BY call,phase", "call,phase,data", LIVE_MEMORY},
+	{"chunk", "id", "ORDER BY id", "id,hash,bytes,codec", LIVE_CHUNK},
+	{"buffer", "id", "ORDER BY id", "id,hash,bytes", LIVE_BUFFER},
+	{"buffer_chunk", "buffer", "ORDER BY buffer,idx", "buffer,idx,chunk", LIVE_BUFFER_CHUNK},
 	{"payload", "id", "ORDER BY id",
-	 "id,call,param,kind,address,device_address,width,height,depth,buffer,note"},
-	{"context", "id", "ORDER BY id", "id,process,handle,device,primary_ctx,created,destroyed"},
-	{"stream", "id", "ORDER BY id", "id,process,handle,context,flags,priority,created,destroyed"},
-	{"allocation", "id", "ORDER BY id", "id,process,base,bytes,kind,host_address,created,destroyed"},
-	{"module", "id", "ORDER BY id", "id,process,handle,is_library,parent,image,created,destroyed"},
-	{"image", "buffer", "ORDER BY buffer", "buffer,kind,ptx,archs"},
-	{"kernel", "id", "ORDER BY id", "id,module,name,has_ptx,param_bytes,line"},
+	 "id,call,param,kind,address,device_address,width,height,depth,buffer,note", LIVE_PAYLOAD},
+	{"context", "id", "ORDER BY id", "id,process,handle,device,primary_ctx,created,destroyed", LIVE_NONE},
+	{"stream", "id", "ORDER BY id", "id,process,handle,context,flags,priority,created,destroyed",
+	 LIVE_NONE},
+	{"allocation", "id", "ORDER BY id", "id,process,base,bytes,kind,host_address,created,destroyed",
+	 LIVE_NONE},
+	{"module", "id", "ORDER BY id", "id,process,handle,is_library,parent,image,created,destroyed",
+	 LIVE_NONE},
+	{"image", "buffer", "ORDER BY buffer", "buffer,kind,ptx,archs", LIVE_NONE},
+	{"kernel", "id", "ORDER BY id", "id,module,name,has_ptx,param_bytes,line", LIVE_NONE},
 	{"kernel_param", "kernel", "ORDER BY kernel,idx",
-	 "kernel,idx,name,type,offset,bytes,is_pointer,is_read,is_written,elem_type"},
-	{"kernel_handle", NO_KEY, "ORDER BY rowid", "process,handle,kernel,created"},
+	 "kernel,idx,name,type,offset,bytes,is_pointer,is_read,is_written,elem_type", LIVE_NONE},
+	{"kernel_handle", NO_KEY, "ORDER BY rowid", "process,handle,kernel,created", LIVE_NONE},
 	{"launch", "call", "ORDER BY call",
-	 "call,kernel,stream,gx,gy,gz,bx,by,bz,shared_bytes,cooperative,params"},
-	{"launch_hash", "launch", "ORDER BY launch,base", "launch,base,bytes,hash"},
+	 "call,kernel,stream,gx,gy,gz,bx,by,bz,shared_bytes,cooperative,params", LIVE_LAUNCH},
+	{"launch_hash", "launch", "ORDER BY launch,base", "launch,base,bytes,hash", LIVE_LAUNCH_HASH},
 	{"launch_sketch", "launch", "ORDER BY launch,base",
 	 "launch,base,bytes,hash,type,elements,nan,infinite,zero,least,greatest,sum,magnitude,block_bytes,blocks,"
-	 "samples"},
-	{"image_run", "image", "ORDER BY image,process", "image,process,what"},
-	{"host_write", "id", "ORDER BY id", "id,call,address,bytes,buffer"},
-	{"diagnostic", "id", "ORDER BY id", "id,t,process,call,severity,source,message"},
-	{"overhead", NO_KEY, "ORDER BY rowid", "process,what,count,bytes,ns"},
+	 "samples",
+	 LIVE_NONE},
+	{"image_run", "image", "ORDER BY image,process", "image,process,what", LIVE_NONE},
+	{"host_write", "id", "ORDER BY id", "id,call,address,bytes,buffer", LIVE_NONE},
+	{"diagnostic", "id", "ORDER BY id", "id,t,process,call,severity,source,message", LIVE_NONE},
+	{"overhead", NO_KEY, "ORDER BY rowid", "process,what,count,bytes,ns", LIVE_NONE},
 };
 #define NTABLES (sizeof(tables) / sizeof(tables[0]))
 
@@ -74,46 +79,30 @@ static int prepare(struct scan *s, const struct hashed_table *t)
 	return 0;
 }
 
-static uint8_t *put_number(uint8_t *at, uint8_t tag, uint64_t v)
-{
-	*at++ = tag;
-	memcpy(at, &v, sizeof(v)); /* little-endian, like all that is in a trace */
-	return at + sizeof(v);
-}
-
-/* docs/format.md, "Hashes of rows": NULL is 0; 1 an integer, 2 the bits of a real; 3 text and 4 a blob have their
- * length, then their bytes. */
 static void hash_row(struct scan *s)
 {
-	uint8_t packed[MAX_COLUMNS * SMALL_VALUES], *at = packed;
+	struct row_pack p;
 	sqlite3_stmt *row = s->rows;
 
+	p.state = s->state;
+	p.n = 0;
 	for (int i = 1; i < s->ncolumns; i++) {
 		int type = sqlite3_column_type(row, i);
-		const void *data;
-		uint64_t n;
-		double real;
 
 		switch (type) {
-		case SQLITE_NULL: *at++ = 0; break;
-		case SQLITE_INTEGER: at = put_number(at, 1, (uint64_t)sqlite3_column_int64(row, i)); break;
-		case SQLITE_FLOAT:
-			real = sqlite3_column_double(row, i);
-			memcpy(&n, &real, sizeof(n));
-			at = put_number(at, 2, n);
+		case SQLITE_NULL: pack_null(&p); break;
+		case SQLITE_INTEGER: pack_int(&p, sqlite3_column_int64(row, i)); break;
+		case SQLITE_FLOAT: pack_real(&p, sqlite3_column_double(row, i)); break;
+		case SQLITE_TEXT:
+			pack_data(&p, true, sqlite3_column_text(row, i),
+				  (uint64_t)sqlite3_column_bytes(row, i));
 			break;
 		default:
-			data = type == SQLITE_TEXT ? (const void *)sqlite3_column_text(row, i)
-						   : sqlite3_column_blob(row, i);
-			n = (uint64_t)sqlite3_column_bytes(row, i);
-			at = put_number(at, type == SQLITE_TEXT ? 3 : 4, n);
-			XXH3_128bits_update(s->state, packed, (size_t)(at - packed));
-			if (n)
-				XXH3_128bits_update(s->state, data, (size_t)n);
-			at = packed;
+			pack_data(&p, false, sqlite3_column_blob(row, i),
+				  (uint64_t)sqlite3_column_bytes(row, i));
 		}
 	}
-	XXH3_128bits_update(s->state, packed, (size_t)(at - packed));
+	pack_flush(&p);
 }
 
 static void digest(struct scan *s, XXH128_canonical_t *out)
@@ -144,33 +133,38 @@ struct sealer {
 	const char *table;
 };
 
-static int insert_group(struct sealer *s, int64_t first, int64_t last)
+static int insert_hash(struct sealer *s, int64_t first, int64_t last, const XXH128_canonical_t *hash)
 {
-	XXH128_canonical_t hash;
-
-	digest(&s->scan, &hash);
 	sqlite3_bind_text(s->insert, 1, s->table, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s->insert, 2, first);
 	sqlite3_bind_int64(s->insert, 3, last);
-	sqlite3_bind_blob(s->insert, 4, hash.digest, sizeof(hash.digest), SQLITE_STATIC);
+	sqlite3_bind_blob(s->insert, 4, hash->digest, sizeof(hash->digest), SQLITE_STATIC);
 	if (sqlite3_step(s->insert) != SQLITE_DONE)
 		return db_fail(s->scan.db, s->scan.path, s->scan.d, "cannot write hashes of rows");
 	sqlite3_reset(s->insert);
 	return 0;
 }
 
-/* The groups of a table cover all numbers, so that a row cannot come or go between them either. */
-static int seal_table(struct sealer *s, const struct hashed_table *t)
+static int insert_group(struct sealer *s, int64_t first, int64_t last)
 {
-	int64_t first = INT64_MIN, key = INT64_MIN;
-	unsigned n = 0;
-	int rc = prepare(&s->scan, t), step = SQLITE_DONE;
+	XXH128_canonical_t hash;
 
-	s->table = t->name;
+	digest(&s->scan, &hash);
+	return insert_hash(s, first, last, &hash);
+}
+
+/* The rows that s->scan.rows gives, all of those with keys from `first` to `end`. The groups of a table cover all numbers,
+ * so that a row cannot come or go between them either. */
+static int seal_rows(struct sealer *s, int64_t first, int64_t end)
+{
+	int64_t key = first;
+	unsigned n = 0;
+	int rc = 0, step = SQLITE_DONE;
+
 	while (!rc && (step = sqlite3_step(s->scan.rows)) == SQLITE_ROW) {
 		int64_t next = sqlite3_column_int64(s->scan.rows, 0);
 
-		if (n >= GROUP_ROWS && next > key) {
+		if (n >= ROW_GROUP && next > key) {
 			rc = insert_group(s, first, key);
 			first = key + 1;
 			n = 0;
@@ -181,25 +175,69 @@ static int seal_table(struct sealer *s, const struct hashed_table *t)
 	}
 	if (!rc && step != SQLITE_DONE)
 		rc = db_fail(s->scan.db, s->scan.path, s->scan.d, "rows can't be hashed");
-	sqlite3_finalize(s->scan.rows);
-	return rc ? rc : insert_group(s, first, INT64_MAX);
+	return rc ? rc : insert_group(s, first, end);
 }
 
-static int seal_tables(struct sealer *s)
+static int seal_table(struct sealer *s, const struct hashed_table *t)
 {
+	int rc = prepare(&s->scan, t);
+
+	if (!rc)
+		rc = seal_rows(s, INT64_MIN, INT64_MAX);
+	sqlite3_finalize(s->scan.rows);
+	return rc;
+}
+
+/* Most groups were hashed while they were written. */
+static int seal_groups(struct sealer *s, const struct hashed_table *t, const struct live_group *g, size_t n)
+{
+	struct hashed_table range = *t;
+	char where[64];
+	int rc;
+
+	snprintf(where, sizeof(where), "WHERE %s BETWEEN ? AND ? %s", t->key, t->rows);
+	range.rows = where;
+	rc = prepare(&s->scan, &range);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (!g[i].spoilt) {
+			rc = insert_hash(s, g[i].first, g[i].last, &g[i].hash);
+			continue;
+		}
+		sqlite3_bind_int64(s->scan.rows, 1, g[i].first);
+		sqlite3_bind_int64(s->scan.rows, 2, g[i].last);
+		rc = seal_rows(s, g[i].first, g[i].last);
+		sqlite3_reset(s->scan.rows);
+	}
+	sqlite3_finalize(s->scan.rows);
+	return rc;
+}
+
+static int seal_tables(struct sealer *s, const struct row_live *live)
+{
+	int64_t schema = schema_of(s->scan.db);
 	int rc = 0;
 
 	if (sqlite3_prepare_v2(s->scan.db, "INSERT INTO row_hash VALUES(?,?,?,?)", -1, &s->insert, NULL) !=
 	    SQLITE_OK)
 		return db_fail(s->scan.db, s->scan.path, s->scan.d, "cannot write hashes of rows");
-	for (size_t i = 0; i < NTABLES && !rc; i++)
-		if (is_in_schema(&tables[i], schema_of(s->scan.db)))
-			rc = seal_table(s, &tables[i]);
+	for (size_t i = 0; i < NTABLES && !rc; i++) {
+		const struct hashed_table *t = &tables[i];
+		const struct live_group *groups = NULL;
+		size_t n;
+
+		s->table = t->name;
+		if (live && t->live)
+			groups = row_live_groups(live, t->live, &n);
+		if (groups)
+			rc = seal_groups(s, t, groups, n);
+		else if (is_in_schema(t, schema))
+			rc = seal_table(s, t);
+	}
 	sqlite3_finalize(s->insert);
 	return rc;
 }
 
-int row_hash_write(sqlite3 *db, const char *path, struct diag *d)
+int row_hash_write(sqlite3 *db, const char *path, const struct row_live *live, struct diag *d)
 {
 	struct sealer s = {.scan = {.db = db, .path = path, .d = d, .state = XXH3_createState()}};
 	int rc;
@@ -213,7 +251,7 @@ int row_hash_write(sqlite3 *db, const char *path, struct diag *d)
 		"CREATE TABLE row_hash (tbl TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,"
 		" hash BLOB NOT NULL, PRIMARY KEY (tbl, first)) WITHOUT ROWID");
 	if (!rc)
-		rc = seal_tables(&s);
+		rc = seal_tables(&s, live);
 	if (!rc)
 		rc = db_exec(db, path, d, "COMMIT");
 	XXH3_freeState(s.scan.state);

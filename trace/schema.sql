@@ -154,7 +154,7 @@ CREATE TABLE diagnostic (
 -- The recorder's own cost.
 CREATE TABLE overhead (process INTEGER, what TEXT, count INTEGER, bytes INTEGER, ns INTEGER);
 
--- Needed while recording, and by readers of a trace that was not closed; more indexes and the views come at close (finish.sql).
+-- Needed while recording, and by readers of a trace that was not closed; others are in indexes.sql, the views come at close (finish.sql).
 -- Small contents are found by other means: an index over random hashes would make every commit write all of its pages.
 CREATE INDEX chunk_hash ON chunk(hash) WHERE bytes > 4096;
 CREATE INDEX buffer_hash ON buffer(hash) WHERE bytes > 4096;

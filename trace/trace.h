@@ -183,7 +183,7 @@ int trace_writer_overhead(struct trace_writer *w, uint32_t process, const char *
 int trace_writer_tick(struct trace_writer *w);
 /* First error of any writer call since open (disk full...), or 0. */
 int trace_writer_error(const struct trace_writer *w, struct diag *d);
-/* Packs the payload log, makes views (only for functions that occur) and indexes, switches to journal mode DELETE,
+/* Packs the payload log, makes views (only for functions that occur), switches to journal mode DELETE,
  * sets meta.closed = 1. The file is complete when this returns 0. */
 int trace_writer_close(struct trace_writer *w, struct diag *d);
 /* For a trace that was not closed: packs what is there into one closed file, as trace_writer_close would have, and

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The writer's frame: file, statements, transactions, errors. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,10 @@ static const char *const statements[W_NSTMTS] = {
 		"VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[W_THREAD] = "INSERT OR REPLACE INTO thread(id,process,tid,name,t_start,t_end) VALUES(?,?,?,?,?,?)",
 	[W_FUNCTION] = "INSERT INTO function(id,name,library,known,nparams,signature) VALUES(?,?,?,?,?,?)",
-	[W_CALL] = "INSERT OR REPLACE INTO call VALUES" CALL_ROW,
-	[W_CALLS] = "INSERT OR REPLACE INTO call VALUES" CALL_ROWS4 "," CALL_ROWS4,
+	/* REPLACE makes SQLite keep a copy of each page that the statement changes, as there are indexes */
+	[W_CALL_AGAIN] = "INSERT OR REPLACE INTO call VALUES" CALL_ROW,
+	[W_CALL] = "INSERT OR IGNORE INTO call VALUES" CALL_ROW,
+	[W_CALLS] = "INSERT OR IGNORE INTO call VALUES" CALL_ROWS4 "," CALL_ROWS4,
 	[W_OVERFLOW] = "INSERT OR REPLACE INTO call_overflow VALUES(?,?,?)",
 	/* a call's memory may come in several records: blocks are appended */
 	[W_MEMORY] = "INSERT INTO call_memory VALUES(?,?,?) ON CONFLICT(call,phase) DO UPDATE "
@@ -55,7 +58,7 @@ static const char *const statements[W_NSTMTS] = {
 	[W_KERNEL] = "INSERT INTO kernel(module,name,has_ptx,param_bytes,line) VALUES(?,?,?,?,?)",
 	[W_KERNEL_PARAM] = "INSERT INTO kernel_param VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[W_KERNEL_HANDLE] = "INSERT INTO kernel_handle VALUES(?,?,?,?)",
-	[W_LAUNCH] = "INSERT OR REPLACE INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	[W_LAUNCH] = "INSERT OR IGNORE INTO launch VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 	[W_LAUNCH_HASH] = "INSERT OR REPLACE INTO launch_hash VALUES(?,?,?,?)",
 	[W_LAUNCH_SKETCH] = "INSERT OR REPLACE INTO launch_sketch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[W_IMAGE_RUN] = "INSERT OR REPLACE INTO image_run VALUES(?,?,?)",
@@ -152,6 +155,10 @@ int writer_row(struct trace_writer *w, enum writer_stmt id, const char *format, 
 	if (rc != SQLITE_DONE)
 		writer_fail(w, "cannot write the trace");
 	sqlite3_reset(s);
+	va_start(ap, format);
+	if (w->live && !w->error.code)
+		row_live_values(w->live, id, sqlite3_last_insert_rowid(w->db), format, ap);
+	va_end(ap);
 	return w->error.code;
 }
 
@@ -164,6 +171,9 @@ int writer_commit(struct trace_writer *w)
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return writer_fail(w, "cannot commit to the trace");
 	w->in_txn = false;
+	/* Begins to write out what went into the file, so that the sync at the end has little left to wait for. */
+	if (!w->tuning.scratch)
+		sync_file_range(w->file_fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	return 0;
 }
 
@@ -246,12 +256,14 @@ static int create_schema(struct trace_writer *w, struct diag *d)
 	 * syncs. */
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA page_size=%u; PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;"
-		 "PRAGMA cache_size=-%u;"
+		 "PRAGMA cache_size=-%u; PRAGMA temp_store=MEMORY;"
 		 "BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d;",
 		 w->tuning.page_bytes, w->tuning.cache_kib, TRACE_APPLICATION_ID, TRACE_SCHEMA_VERSION);
 	rc = db_exec(w->db, w->path, d, sql);
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, trace_schema_sql);
+	if (!rc)
+		rc = db_exec(w->db, w->path, d, trace_indexes_sql);
 	if (!rc) /* until finish.sql drops them */
 		rc = db_exec(
 			w->db, w->path, d,
@@ -260,7 +272,7 @@ static int create_schema(struct trace_writer *w, struct diag *d)
 	if (!rc)
 		rc = db_exec(w->db, w->path, d, "COMMIT");
 	if (!rc && w->tuning.wal)
-		rc = db_exec(w->db, w->path, d, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=2048;");
+		rc = db_exec(w->db, w->path, d, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=128;");
 	return rc;
 }
 
@@ -294,12 +306,15 @@ void writer_free(struct trace_writer *w)
 	for (i = 0; i < W_NSTMTS; i++)
 		sqlite3_finalize(w->stmts[i]);
 	sqlite3_close(w->db);
+	if (w->file_fd >= 0) /* not before: with it SQLite's locks end (fcntl(2)) */
+		close(w->file_fd);
 	writer_free_calls(w);
 	for (i = 0; i < w->functions_capacity; i++)
 		free(w->functions[i].name);
 	free(w->functions);
 	content_map_free(w->chunks);
 	content_map_free(w->buffers);
+	row_live_free(w->live);
 	if (w->log_fd >= 0)
 		close(w->log_fd);
 	free(w->path);
@@ -316,6 +331,7 @@ struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *t
 		return NULL;
 	w->tuning = *tuning;
 	w->log_fd = -1;
+	w->file_fd = -1;
 	w->path = strdup(path);
 	w->log_path = malloc(n);
 	w->batch = calloc(CALL_BATCH, sizeof(*w->batch));
@@ -327,6 +343,16 @@ struct trace_writer *writer_alloc(const char *path, const struct trace_tuning *t
 	}
 	snprintf(w->log_path, n, "%s%s", path, TRACE_LOG_SUFFIX);
 	return w;
+}
+
+/* flags: SQLITE_OPEN_CREATE, or 0. */
+int writer_open_file(struct trace_writer *w, int flags, struct diag *d)
+{
+	if (sqlite3_open_v2(w->path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | flags, NULL) !=
+	    SQLITE_OK)
+		return db_fail(w->db, w->path, d, flags ? "cannot create the trace" : "cannot open");
+	w->file_fd = open(w->path, O_RDONLY | O_CLOEXEC);
+	return w->file_fd >= 0 ? 0 : diag_set(d, CUTRACE_EIO, w->path, "cannot open: %s", strerror(errno));
 }
 
 int trace_writer_open_tuned(struct trace_writer **out, const char *path, const struct trace_tuning *tuning,
@@ -343,13 +369,16 @@ int trace_writer_open_tuned(struct trace_writer **out, const char *path, const s
 	w = writer_alloc(path, tuning);
 	if (!w)
 		return diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
+	w->live = row_live_new();
+	if (!w->live) {
+		writer_free(w);
+		return diag_set(d, CUTRACE_ENOMEM, path, "out of memory");
+	}
 	rc = log_create(w, d); /* its lock also says that nobody else is recording here */
 	if (!rc)
 		rc = remove_old(path, d);
-	if (!rc &&
-	    sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-			    NULL) != SQLITE_OK)
-		rc = db_fail(w->db, path, d, "cannot create the trace");
+	if (!rc)
+		rc = writer_open_file(w, SQLITE_OPEN_CREATE, d);
 	if (!rc)
 		rc = create_schema(w, d);
 	if (!rc && write_identity(w))
@@ -390,6 +419,8 @@ int trace_writer_close(struct trace_writer *w, struct diag *d)
 		trace_writer_error(w, d);
 	} else {
 		ending_all_written(w);
+		writer_end_flights(w);
+		row_live_end(w->live);
 		rc = writer_finish(w, d);
 	}
 	writer_free(w);

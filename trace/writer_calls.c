@@ -6,8 +6,6 @@
 
 #include "trace/internal.h"
 
-#define COLUMN_ARGS 16u
-
 static int bind_call(sqlite3_stmt *s, unsigned row, const struct trace_call *c)
 {
 	int at = (int)(row * CALL_COLUMNS) + 1, rc;
@@ -21,7 +19,7 @@ static int bind_call(sqlite3_stmt *s, unsigned row, const struct trace_call *c)
 	rc |= c->done ? sqlite3_bind_int64(s, at + 5, c->t_exit) : sqlite3_bind_null(s, at + 5);
 	rc |= c->done ? sqlite3_bind_int64(s, at + 6, (int64_t)c->seq_seen) : sqlite3_bind_null(s, at + 6);
 	rc |= c->done ? sqlite3_bind_int64(s, at + 7, c->result) : sqlite3_bind_null(s, at + 7);
-	for (i = 0; i < COLUMN_ARGS; i++)
+	for (i = 0; i < CALL_ARG_COLUMNS; i++)
 		rc |= i < c->nargs ? sqlite3_bind_int64(s, at + 8 + (int)i, (int64_t)c->args[i])
 				   : sqlite3_bind_null(s, at + 8 + (int)i);
 	for (i = 0; i < TRACE_MAX_OUTS; i++)
@@ -52,7 +50,7 @@ static int insert_overflow(struct trace_writer *w, const struct trace_call *c)
 {
 	unsigned i;
 
-	for (i = COLUMN_ARGS; i < c->nargs && !w->error.code; i++)
+	for (i = CALL_ARG_COLUMNS; i < c->nargs && !w->error.code; i++)
 		writer_row(w, W_OVERFLOW, "uiu", c->id, (int64_t)i, c->args[i]);
 	return w->error.code;
 }
@@ -89,7 +87,7 @@ static int write_flight(struct trace_writer *w, struct flight *f)
 
 	if (f->written)
 		return w->error.code;
-	insert_calls(w, W_CALL, &c, 1);
+	insert_calls(w, W_CALL_AGAIN, &c, 1);
 	f->written = true;
 	return insert_overflow(w, c);
 }
@@ -101,6 +99,13 @@ int writer_flush_flights(struct trace_writer *w)
 	for (i = 0; i < w->nflights && !w->error.code; i++)
 		write_flight(w, &w->flights[i]);
 	return w->error.code;
+}
+
+/* Those that are in flight at the end stay so. */
+void writer_end_flights(struct trace_writer *w)
+{
+	for (unsigned i = 0; i < w->nflights; i++)
+		row_live_call(w->live, &w->flights[i].call);
 }
 
 /* Few calls are in flight at a time: a thread's innermost ones come last. */
@@ -134,23 +139,33 @@ static int add_flight(struct trace_writer *w, const struct trace_call *c)
 	return 0;
 }
 
-/* What was known at entry and is not repeated at exit is kept. */
-static void complete(struct trace_writer *w, struct trace_call *c)
+/* What was known at entry and is not repeated at exit is kept. True when the call has a row already. */
+static bool complete(struct trace_writer *w, struct trace_call *c)
 {
 	struct flight *f = find_flight(w, c->id);
+	bool written;
 
 	if (!f)
-		return;
+		return false;
+	written = f->written;
 	if (c->nargs < f->call.nargs) {
 		c->nargs = f->call.nargs;
 		memcpy(c->args, f->call.args, sizeof(c->args));
 	}
 	*f = w->flights[--w->nflights];
+	return written;
+}
+
+static int write_again(struct trace_writer *w, const struct trace_call *c)
+{
+	insert_calls(w, W_CALL_AGAIN, &c, 1);
+	return insert_overflow(w, c);
 }
 
 int trace_writer_call(struct trace_writer *w, const struct trace_call *c)
 {
 	struct trace_call *b;
+	bool has_row;
 
 	if (w->error.code)
 		return w->error.code;
@@ -161,10 +176,13 @@ int trace_writer_call(struct trace_writer *w, const struct trace_call *c)
 		return w->error.code;
 	if (!c->done)
 		return add_flight(w, c);
-	b = &w->batch[w->nbatch++];
+	b = &w->batch[w->nbatch];
 	*b = *c;
-	complete(w, b);
-	if (w->nbatch == CALL_BATCH && writer_flush_calls(w))
+	has_row = complete(w, b);
+	row_live_call(w->live, b);
+	if (has_row)
+		return write_again(w, b);
+	if (++w->nbatch == CALL_BATCH && writer_flush_calls(w))
 		return w->error.code;
 	return writer_grown(w, 64);
 }
@@ -176,6 +194,7 @@ int trace_writer_call_lost(struct trace_writer *w, uint64_t id)
 	if (!f)
 		return w->error.code;
 	write_flight(w, f);
+	row_live_call(w->live, &f->call);
 	*f = w->flights[--w->nflights];
 	return w->error.code;
 }
