@@ -285,8 +285,10 @@ static int list_processes(struct session *s, struct recorded *out)
 	}
 	sqlite3_finalize(st);
 	st = NULL;
-	sqlite3_prepare_v2(trace_db(t), "SELECT EXISTS (SELECT 1 FROM payload WHERE kind = 'written')", -1,
-			   &st, NULL);
+	sqlite3_prepare_v2(trace_db(t),
+			   "SELECT EXISTS (SELECT 1 FROM payload WHERE kind = 'written' OR "
+			   "(kind = 'unavailable' AND note = 'no hash: the launch failed'))",
+			   -1, &st, NULL);
 	out->has_contents = st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	st = NULL;

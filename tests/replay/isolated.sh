@@ -110,6 +110,13 @@ expect 2 "$cutrace" record --check=contens -o "$work/words.trace" -- "$programs/
 says err "'contens' is none of its words"
 expect 2 "$cutrace" record --check=every:0 -o "$work/words.trace" -- "$programs/driver_bitonic_sort"
 
+# Where no launch left anything, because they failed, the fault is reproduced.
+if [ -x "$programs/runtime_printf_assert" ]; then
+	expect 0 "$cutrace" record -q --check=contents -o "$work/assert.trace" --device interp -- "$programs/runtime_printf_assert"
+	expect 0 "$cutrace" replay --isolated "$work/assert.trace"
+	says out 'recorded fault reproduced'
+fi
+
 expect 0 "$cutrace" record -q -o "$work/plain.trace" --device interp -- "$programs/driver_saxpy"
 expect 125 "$cutrace" replay --isolated "$work/plain.trace"
 says err 'record it with --check=contents'
