@@ -19,8 +19,9 @@
 struct rec_look {
 	struct rec_checked c;
 	uint8_t packed[REC_PARAM_BYTES_MAX + 8];
-	struct rec_range ranges[REC_MAX_RANGES];
+	struct rec_range ranges[REC_MAX_RANGES], more[REC_MAX_RANGES];
 	unsigned n;
+	bool anywhere; /* what it may write is not known, or too much */
 	bool contents, took_any;
 	const char *why_not;
 	struct rec_device *device;
@@ -281,22 +282,50 @@ struct rec_look *rec_look_new(void)
 	return l ? l : rec_pages(sizeof(*l));
 }
 
-void rec_look_begin(struct rec_look *l, const struct rec_checked *c)
+void rec_look_start(struct rec_look *l, const struct rec_checked *c, bool contents)
 {
-	CUstreamCaptureMode mode;
-	int saved = errno;
-
 	l->c = *c;
 	l->n = 0;
+	l->anywhere = false;
 	l->chunks = 0;
 	l->device = NULL;
 	l->why_not = NULL;
 	l->took_any = false;
-	l->contents = c->layout ? c->layout->checked & RING_CHECKED_CONTENTS
-				: rec_session()->flags & RING_SESSION_CONTENTS;
-	if (rec_capturing(c->stream, c->per_thread)) {
+	l->contents = contents;
+}
+
+void rec_look_add(struct rec_look *l, const struct rec_checked *kernel)
+{
+	unsigned n;
+
+	if (l->anywhere)
+		return;
+	if (!rec_ranges(kernel, l->more, &n) || !rec_ranges_join(l->ranges, &l->n, l->more, n))
+		l->anywhere = true;
+}
+
+void rec_look_add_allocation(struct rec_look *l, uint64_t address)
+{
+	struct rec_allocation a;
+
+	if (!l->anywhere && rec_allocation_find(address, &a) &&
+	    !rec_ranges_join(l->ranges, &l->n, &(struct rec_range){a.base, a.bytes, SKETCH_NONE}, 1))
+		l->anywhere = true;
+}
+
+void rec_look_add_all(struct rec_look *l)
+{
+	l->anywhere = true;
+}
+
+void rec_look_go(struct rec_look *l)
+{
+	CUstreamCaptureMode mode;
+	int saved = errno;
+
+	if (rec_capturing(l->c.stream, l->c.per_thread)) {
 		l->why_not = "no hash: launched while its stream is being captured";
-	} else if (rec_ranges(c, l->ranges, &l->n) || rec_ranges_of_all(l->ranges, &l->n)) {
+	} else if (!l->anywhere || rec_ranges_of_all(l->ranges, &l->n)) {
 		mode = relax(CU_STREAM_CAPTURE_MODE_RELAXED);
 		open_device(l);
 		relax(mode);
@@ -304,6 +333,15 @@ void rec_look_begin(struct rec_look *l, const struct rec_checked *c)
 		l->n = REC_MAX_RANGES + 1;
 	}
 	errno = saved;
+}
+
+void rec_look_begin(struct rec_look *l, const struct rec_checked *c)
+{
+	rec_look_start(l, c,
+		       c->layout ? c->layout->checked & RING_CHECKED_CONTENTS
+				 : rec_session()->flags & RING_SESSION_CONTENTS);
+	rec_look_add(l, c);
+	rec_look_go(l);
 }
 
 static void look(struct rec_look *l)

@@ -26,8 +26,10 @@ void rec_hooks_install(void)
 
 void rec_option_hooks_install(void)
 {
-	if (rec_looking)
+	if (rec_looking) {
 		install(rec_allocation_hooks, rec_nallocation_hooks);
+		install(rec_graph_hooks, rec_ngraph_hooks);
+	}
 	if (rec_as_cc)
 		install(rec_as_hooks, rec_nas_hooks);
 }

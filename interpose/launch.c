@@ -86,6 +86,26 @@ static inline void record(const struct launch *l, const struct rec_layout *layou
 	rec_commit(t, r);
 }
 
+bool rec_params_pack(uint8_t *to, const struct rec_layout *layout, void **params, void **extra,
+		     uint32_t *bytes)
+{
+	size_t n = 0;
+	const void *block = extra ? extra_block(extra, &n) : NULL;
+
+	*bytes = 0;
+	if (block) {
+		memcpy(to, block, n);
+		*bytes = (uint32_t)n;
+		return true;
+	}
+	if (!layout || !layout->known || (layout->nparams && !params))
+		return false;
+	if (layout->nparams)
+		pack(to, layout, params);
+	*bytes = layout->total;
+	return true;
+}
+
 static void *none[1];
 
 static inline void take_params(struct launch *l, void **params, void **extra)
@@ -113,10 +133,9 @@ static inline void take_params(struct launch *l, void **params, void **extra)
 
 /* One more launch: whether it is one of those that are looked at, and the first of a range. Where no layout can be had for want of memory, those
  * that --check chooses are. */
-static bool is_chosen(const struct launch *l, bool *begins)
+static bool is_chosen(unsigned checked, bool *begins)
 {
 	struct ring_session *s = rec_session();
-	unsigned checked = l->layout ? l->layout->checked : rec_checking ? RING_CHECKED : 0u;
 	uint64_t n;
 
 	if (!(checked & RING_CHECKED))
@@ -127,6 +146,16 @@ static bool is_chosen(const struct launch *l, bool *begins)
 	       (n >= s->check_first && n <= s->check_last && (n - s->check_first) % s->check_every == 0);
 }
 
+bool rec_launch_is_chosen(unsigned checked, uint64_t seq, CUstream stream, bool per_thread)
+{
+	bool begins = false, due = rec_keyframes && rec_keyframe_is_due();
+	bool chosen = is_chosen(checked, &begins);
+
+	if (due || begins)
+		rec_keyframe(seq, stream, per_thread);
+	return chosen;
+}
+
 static void begin_look(struct launch *l)
 {
 	struct rec_checked c = {.seq = l->seq,
@@ -135,12 +164,11 @@ static void begin_look(struct launch *l)
 				.bytes = l->bytes,
 				.stream = l->stream,
 				.per_thread = l->per_thread};
-	bool begins = false, due = rec_keyframes && rec_keyframe_is_due();
+	unsigned checked = l->layout ? l->layout->checked : rec_checking ? RING_CHECKED : 0u;
 	int saved = errno;
 
-	l->look = is_chosen(l, &begins) ? rec_look_new() : NULL;
-	if (due || begins)
-		rec_keyframe(l->seq, l->stream, l->per_thread);
+	if (rec_launch_is_chosen(checked, l->seq, l->stream, l->per_thread))
+		l->look = rec_look_new();
 	if (l->look) {
 		if (l->params)
 			pack(rec_look_params(l->look), l->layout, l->params);

@@ -239,6 +239,18 @@ bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n)
 	return !l.full;
 }
 
+bool rec_ranges_join(struct rec_range *to, unsigned *n, const struct rec_range *more, unsigned m)
+{
+	struct list l = {.r = to, .n = *n};
+
+	for (unsigned i = 0; i < m; i++)
+		add(&l, more[i].base, more[i].base + more[i].bytes, more[i].type);
+	if (m)
+		sort_and_join(&l);
+	*n = l.n;
+	return !l.full;
+}
+
 bool rec_ranges_of_all(struct rec_range *r, unsigned *n)
 {
 	struct rec_allocation a;

@@ -13,6 +13,7 @@
  *   images.c              code images (steer.c: without machine code)
  *   launch.c, layouts.c   kernel parameters
  *   check.c, ranges.c, check_device.c    what launches wrote
+ *   graphs.c              those of graphs
  *   allocations.c         the program's device memory
  *   range.c               launches and copies that are left out
  *   streams.c, contexts.c, devices.c    what no call says about them
@@ -69,6 +70,7 @@ enum rec_lock {
 	REC_LOCK_ALLOCATIONS,
 	REC_LOCK_RANGES,
 	REC_LOCK_TABLES,
+	REC_LOCK_GRAPHS,
 	REC_LOCK_THUNKS,
 	REC_LOCKS
 };
@@ -188,8 +190,8 @@ struct rec_hook {
 void rec_hooks_install(void);
 void rec_option_hooks_install(void); /* those that only options need */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_allocation_hooks[],
-	rec_as_hooks[], rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[];
-extern const unsigned rec_nas_hooks, rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks,
+	rec_as_hooks[], rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[], rec_graph_hooks[];
+extern const unsigned rec_ngraph_hooks, rec_nas_hooks, rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks,
 	rec_nallocation_hooks, rec_nproc_hooks, rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */
 static inline uint64_t rec_current(void)
@@ -279,6 +281,8 @@ struct rec_range {
 /* What it may write, in order, without overlaps. False: there are more than that many, or nothing is known: any
  * allocation. */
 bool rec_ranges(const struct rec_checked *c, struct rec_range *r, unsigned *n);
+/* Adds to such a list; false: there are too many. */
+bool rec_ranges_join(struct rec_range *to, unsigned *n, const struct rec_range *more, unsigned m);
 /* All allocations; false when there are more. */
 bool rec_ranges_of_all(struct rec_range *r, unsigned *n);
 
@@ -290,8 +294,22 @@ struct rec_look *rec_look_new(void); /* NULL without memory */
 /* Room for its parameters, packed. */
 uint8_t *rec_look_params(struct rec_look *l);
 void rec_look_begin(struct rec_look *l, const struct rec_checked *c);
+/* The same in parts, for several kernels at once: `c` says which call, and on which stream. */
+void rec_look_start(struct rec_look *l, const struct rec_checked *c, bool contents);
+void rec_look_add(struct rec_look *l, const struct rec_checked *kernel);
+void rec_look_add_allocation(struct rec_look *l, uint64_t address); /* that holds the address */
+void rec_look_add_all(struct rec_look *l);
+void rec_look_go(struct rec_look *l);
 /* Waits for the launch and records what it wrote; the look is gone. */
 void rec_look_end(struct rec_look *l, bool launched);
+
+/* ---- launch.c ------------------------------------------------------------------------- */
+
+/* A parameter block as a launch would have it, into REC_PARAM_BYTES_MAX + 8 bytes; false: not known. */
+bool rec_params_pack(uint8_t *to, const struct rec_layout *layout, void **params, void **extra,
+		     uint32_t *bytes);
+/* One more launch, before it: takes a keyframe if one is due. Whether it is to be looked at; checked: enum ring_checked. */
+bool rec_launch_is_chosen(unsigned checked, uint64_t seq, CUstream stream, bool per_thread);
 
 /* ---- keyframe.c ----------------------------------------------------------------------- */
 

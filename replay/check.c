@@ -204,6 +204,14 @@ bool engine_read_device(struct engine *e, uint64_t live, void *dst, size_t bytes
 	return driver_plain(&e->drv, "cuMemcpyDtoH_v2", 3, word(dst), live, (uint64_t)bytes) == 0;
 }
 
+/* Of the last launch. */
+const char *check_kernel_name(struct engine *e, const struct call *c)
+{
+	return e->last_kernel                                 ? kernel_name(e, e->last_kernel)
+	       : c->f && !strcmp(c->f->base, "cuGraphLaunch") ? "(graph)"
+							      : NULL;
+}
+
 /* hash: NULL where the trace has one of chunks. */
 static void check_hash(struct engine *e, struct call *c, const struct sketch_range *h,
 		       const struct trace_hash *hash)
@@ -214,7 +222,7 @@ static void check_hash(struct engine *e, struct call *c, const struct sketch_ran
 			    .func = c->name,
 			    .launch = c->rec->id,
 			    .kernel = e->last_kernel,
-			    .kernel_name = kernel_name(e, e->last_kernel),
+			    .kernel_name = check_kernel_name(e, c),
 			    .base = h->base,
 			    .bytes = h->bytes,
 			    .address = h->base,

@@ -278,6 +278,7 @@ struct pending {
 
 /* not_made: why the copy was not made, so that there is nothing to compare; NULL */
 void check_copy(struct engine *e, uint64_t call, const char *func, struct binding *b, const char *not_made);
+const char *check_kernel_name(struct engine *e, const struct call *c);
 void check_launch_hashes(struct engine *e, struct call *c);
 
 /* ---- sketches.c ---- */

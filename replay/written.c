@@ -211,13 +211,12 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	struct address_range *range = addresses_find(&e->addresses, w->base);
 	const char *elem = range && range->elem_type[0] ? range->elem_type : w->bytes % 4 ? "b8" : "b32";
 	const struct elem_type *t = elem_type_find(elem);
-	const struct trace_kernel *k = e->last_kernel ? trace_kernel(e->trace, e->last_kernel) : NULL;
 	struct verdict v = {.call = c->rec->id,
 			    .kind = "written",
 			    .func = c->name,
 			    .launch = c->rec->id,
 			    .kernel = e->last_kernel,
-			    .kernel_name = k ? k->name : NULL,
+			    .kernel_name = check_kernel_name(e, c),
 			    .allocation = range ? range->id : 0,
 			    .base = range ? range->base : w->base,
 			    .bytes = w->bytes,

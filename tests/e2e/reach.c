@@ -3,6 +3,7 @@
  * A program whose kernels read what is easily forgotten: memory of two contexts in turn, page-locked memory through
  * its device pointer, managed memory. Eight launches, four in each context; each result depends on all that came before.
  * With "load", "library", "link" or "link-data" and a file: brings the fatbin there to the driver in that way, and no more.
+ * With the argument "graph": four launches of a graph of a memset and two kernels.
  * With the argument "sum": two launches whose floating-point atomics give what the order of blocks makes of them.
  */
 #include <dlfcn.h>
@@ -96,6 +97,33 @@ static int add_up(struct side *s)
 	return 0;
 }
 
+static int launch_graph(struct side *s)
+{
+	uint64_t other;
+	void *params[] = {&s->out, &other, &other};
+	void *stream, *graph, *exec;
+
+	CU(cuMemAlloc_v2, &other, N * sizeof(uint32_t));
+	CU(cuStreamCreate, &stream, 0);
+	CU(cuStreamBeginCapture_v2, stream, 0);
+	CU(cuMemsetD32Async, other, 5, (size_t)N, stream);
+	for (unsigned i = 0; i < 2; i++)
+		CU(cuLaunchKernel, s->function, 1, 1, 1, N, (uint64_t)1, (uint64_t)1, (uint64_t)0, stream,
+		   params, NULL);
+	CU(cuStreamEndCapture, stream, &graph);
+	CU(cuGraphInstantiateWithFlags, &exec, graph, (uint64_t)0);
+	for (unsigned i = 0; i < 4; i++)
+		CU(cuGraphLaunch, exec, stream);
+	CU(cuStreamSynchronize, stream);
+	for (uint32_t i = 0; i < 8 * N; i++)
+		s->want[i % N] = s->want[i % N] * 3 + 5 + 5;
+	compare(s);
+	CU(cuGraphExecDestroy, exec);
+	CU(cuGraphDestroy, graph);
+	puts("ok");
+	return 0;
+}
+
 static void link_file(const char *path, void *data, size_t bytes)
 {
 	const int fatbinary = 2;
@@ -144,6 +172,8 @@ int main(int argc, char **argv)
 	start(&sides[0], device);
 	if (argc > 2)
 		return bring(argv[1], argv[2]);
+	if (argc > 1 && !strcmp(argv[1], "graph"))
+		return launch_graph(&sides[0]);
 	if (argc > 1 && !strcmp(argv[1], "sum"))
 		return add_up(&sides[0]);
 	CU(cuMemHostAlloc, &pinned, N * sizeof(*pinned), 3); /* portable, mapped */
