@@ -117,10 +117,22 @@ static void after_fork(void)
 	rec_range_forget();
 }
 
+/* As it was when we were loaded: a program may clear its environment before it calls the driver. */
+static char collector[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
+
+static void note_collector(void)
+{
+	const char *where = getenv(RING_ENV_SOCKET);
+
+	if (where && strlen(where) < sizeof(collector))
+		strcpy(collector, where);
+}
+
 __attribute__((constructor)) static void process_init(void)
 {
 	int saved = errno;
 
+	note_collector();
 	process = rec_pages(sizeof(*process));
 	if (process) {
 		madvise(process, sizeof(*process), MADV_WIPEONFORK);
@@ -257,14 +269,13 @@ static struct ring_session *map_session(int memfd)
 /* Connects, says hello, and maps the session page unless that is done. */
 static bool greet(void)
 {
-	const char *where = getenv(RING_ENV_SOCKET);
 	struct ring_hello *hello;
 	struct ring_message welcome;
 	struct stat st;
 	int memfd = -1;
 	bool ok;
 
-	process->fd = where && *where ? connect_to(where) : -1;
+	process->fd = *collector ? connect_to(collector) : -1;
 	if (process->fd < 0)
 		return false;
 	if (old_fstat(process->fd, &st) == 0)

@@ -315,6 +315,15 @@ static int scenario_export_table(void)
 	return 0;
 }
 
+/* Daemons do that. */
+static int scenario_clearenv(void)
+{
+	int version;
+
+	clearenv();
+	return cuDriverGetVersion(&version);
+}
+
 #define S(name)                        \
 	{                              \
 #		name, scenario_##name \
@@ -334,7 +343,7 @@ static const struct {
 	S(reload),        S(launch_cubin),  S(launch_opaque),  S(orphaned_inside),
 	S(other_version), S(refused_ring),  S(no_ring),        S(many_parts),
 	S(many_children), S(no_descriptor), S(fork_learning),  S(pinned_flood),
-	S(pinned_small),
+	S(pinned_small),  S(clearenv),
 };
 
 int main(int argc, char **argv)

@@ -168,6 +168,16 @@ static void test_short_threads(void **state)
 	trace_close(t);
 }
 
+static void test_clearenv(void **state)
+{
+	struct trace *t = recorded("clearenv", NULL);
+
+	(void)state;
+	assert_exit(0);
+	assert_int_equal(query(t, "SELECT count(*) FROM call"), 1);
+	trace_close(t);
+}
+
 static void test_fork(void **state)
 {
 	struct trace *t = recorded("fork", NULL);
@@ -422,16 +432,27 @@ static void test_default_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),          cmocka_unit_test(test_payload_bytes),
-		cmocka_unit_test(test_errno),          cmocka_unit_test(test_descriptors_closed),
-		cmocka_unit_test(test_threads),        cmocka_unit_test(test_second_thread),
-		cmocka_unit_test(test_short_threads),  cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_exec),           cmocka_unit_test(test_late_child),
-		cmocka_unit_test(test_foreign_child),  cmocka_unit_test(test_ignored_sigchld),
-		cmocka_unit_test(test_unknown_proc),   cmocka_unit_test(test_unknown_dlsym),
-		cmocka_unit_test(test_unknown_linked), cmocka_unit_test(test_known_proc),
-		cmocka_unit_test(test_nesting),        cmocka_unit_test(test_export_table),
-		cmocka_unit_test(test_usage),          cmocka_unit_test(test_refuses_foreign_file),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_payload_bytes),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_descriptors_closed),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_second_thread),
+		cmocka_unit_test(test_clearenv),
+		cmocka_unit_test(test_short_threads),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_late_child),
+		cmocka_unit_test(test_foreign_child),
+		cmocka_unit_test(test_ignored_sigchld),
+		cmocka_unit_test(test_unknown_proc),
+		cmocka_unit_test(test_unknown_dlsym),
+		cmocka_unit_test(test_unknown_linked),
+		cmocka_unit_test(test_known_proc),
+		cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_export_table),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_refuses_foreign_file),
 		cmocka_unit_test(test_default_name),
 	};
 
