@@ -108,7 +108,7 @@ static bool read_wanted(struct comparison *c, const struct side *s, struct wante
 		if (side_leaves_out(s, &call))
 			continue;
 		const struct row *r = decode_call(dec, &call);
-		leaves_of(&l, names, r, call.thread < s->nthreads ? s->roles[call.thread] : 0);
+		leaves_of(&l, names, r, side_role(s, call.thread));
 		ok = !l.failed;
 		if (ok && call.id == w[at].call)
 			ok = keep(c, s, &w[at++], r, &l);

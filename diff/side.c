@@ -90,6 +90,11 @@ static uint64_t hash_text(uint64_t h, const char *s)
 	return h * 31 + 7;
 }
 
+unsigned side_role(const struct side *s, uint32_t thread)
+{
+	return thread < s->nthreads && s->roles[thread] < s->nroles ? s->roles[thread] : 0;
+}
+
 static bool read_calls(struct side *s, struct decoder *dec, struct object_names *names,
 		       struct trace_call_iter *it, void (*progress)(void *, uint64_t), void *ctx, int *rc)
 {
@@ -99,7 +104,7 @@ static bool read_calls(struct side *s, struct decoder *dec, struct object_names 
 
 	while (ok && (*rc = trace_call_next(it, &c)) == 1) {
 		const struct row *r;
-		unsigned role = c.thread < s->nthreads ? s->roles[c.thread] : 0;
+		unsigned role = side_role(s, c.thread);
 
 		if (++s->calls % 65536 == 0 && progress)
 			progress(ctx, s->calls);

@@ -39,5 +39,7 @@ int side_read(struct side *s, unsigned nroles, void (*progress)(void *ctx, uint6
 /* Whether the call is left out: a poll, whose number is chance; and beside a replay queries, waits, and what it does for
  * itself. */
 bool side_leaves_out(const struct side *s, const struct trace_call *c);
+/* Of a thread; 0 of one that the trace does not have, as in a damaged one. */
+unsigned side_role(const struct side *s, uint32_t thread);
 
 #endif
