@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cutrace info: two printers over the tables of info.h. */
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
@@ -34,6 +35,9 @@ static void format_cell(const struct info_cell *c, char *buf, size_t n)
 	case INFO_REAL: snprintf(buf, n, "%.3f", c->real); break;
 	case INFO_TEXT: snprintf(buf, n, "%s", c->text); break;
 	}
+	for (; *buf; buf++)
+		if (iscntrl((unsigned char)*buf) && *buf != '\n' && *buf != '\t')
+			*buf = '?'; /* no business of the terminal's */
 }
 
 static int column_width(const struct info_table *t, unsigned column)
@@ -103,13 +107,15 @@ static void print_table(const struct info_table *t)
 /* One row of facts, or key and value: a list. */
 static void print_facts(const struct info_table *t, bool pairs)
 {
-	char buf[4096];
+	char buf[4096], key[256];
 	unsigned i, n = pairs ? t->nrows : t->ncolumns;
 
 	printf("\n%s\n", t->title);
 	for (i = 0; i < n; i++) {
 		format_cell(pairs ? &t->rows[i][1] : &t->rows[0][i], buf, sizeof(buf));
-		printf("  %-16s %s\n", pairs ? t->rows[i][0].text : t->columns[i], buf);
+		if (pairs)
+			format_cell(&t->rows[i][0], key, sizeof(key));
+		printf("  %-16s %s\n", pairs ? key : t->columns[i], buf);
 	}
 }
 
