@@ -439,6 +439,28 @@ static void print_unverified(sqlite3 *db, FILE *out)
 	sqlite3_finalize(st);
 }
 
+/* Where no launch was computed its results are equal to themselves, which tells nothing. */
+static void print_not_computed(const struct report *r, sqlite3 *db, FILE *out)
+{
+	sqlite3_stmt *st = NULL;
+
+	if (!r->injected || r->launches)
+		return;
+	sqlite3_prepare_v2(
+		db,
+		"SELECT min(call), func, coalesce(note, 'it could not be made'), count(*) FROM verdict"
+		" WHERE pass = 1 AND grade = 'injected' GROUP BY 3 ORDER BY min(id) LIMIT 20",
+		-1, &st, NULL);
+	while (st && sqlite3_step(st) == SQLITE_ROW) {
+		fprintf(out, "unverified: call %" PRId64 " %s: no launch was computed here: %s",
+			integer(st, 0), text(st, 1), text(st, 2));
+		if (integer(st, 3) > 1)
+			fprintf(out, " (%" PRId64 " times)", integer(st, 3));
+		fputc('\n', out);
+	}
+	sqlite3_finalize(st);
+}
+
 static void print_faults(sqlite3 *db, FILE *out)
 {
 	sqlite3_stmt *st = NULL;
@@ -511,6 +533,7 @@ void report_text(sqlite3 *db, FILE *out, bool verbose)
 	print_faults(db, out);
 	print_divergence(db, out);
 	print_inherited(db, out);
+	print_not_computed(&r, db, out);
 	print_unverified(db, out);
 	print_diagnostics(db, out, verbose);
 	report_times(db, out);
@@ -523,6 +546,7 @@ void report_reasons(sqlite3 *db, FILE *out)
 	report_read(&r, db);
 	if (r.nothing)
 		fputs(nothing, out);
+	print_not_computed(&r, db, out);
 	print_unverified(db, out);
 	print_diagnostics(db, out, false);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -258,11 +259,29 @@ const char *workroom_reason(const struct workroom *w, const char *err)
 	return found ? found : "";
 }
 
+/* By somebody else, who holds the lock on its log. */
+static bool is_being_written(const char *path)
+{
+	char name[4200];
+	bool is;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s-payload", path);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	is = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return is;
+}
+
 void workroom_remove_trace(const char *path)
 {
 	static const char *const beside[] = {"", "-wal", "-shm", "-payload", "-journal"};
 	char name[4200];
 
+	if (is_being_written(path))
+		return;
 	for (unsigned i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
 		snprintf(name, sizeof(name), "%s%s", path, beside[i]);
 		unlink(name);
