@@ -180,8 +180,16 @@ static int finish_output(const char *name, int status)
 	errno = 0;
 	if (status == EXIT_COULD_NOT || (!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
 		return status;
-	fprintf(stderr, "%s: error: cannot write the output: %s\n", name, strerror(errno));
+	fprintf(stderr, "%s: error: cannot write the output%s%s\n", name, errno ? ": " : "",
+		errno ? strerror(errno) : ""); /* none: it was an earlier write that failed */
 	return EXIT_COULD_NOT;
+}
+
+/* A file that may not grow is an error like a full disk, not our end. Programs that we run keep what they had. */
+static void survive_file_limits(const char *command)
+{
+	if (strcmp(command, "record") && strcmp(command, "run"))
+		signal(SIGXFSZ, SIG_IGN);
 }
 
 /* getopt's messages begin with argv[0]. */
@@ -190,6 +198,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	char name[64];
 
 	snprintf(name, sizeof(name), "cutrace %s", c->name);
+	survive_file_limits(c->name);
 	argv[0] = name;
 	/* Whoever starts us may ignore it: children would vanish without a status (sigaction(2)). */
 	if (!c->starts_program)

@@ -113,18 +113,27 @@ static bool checkpoint(struct session *s)
 	return again;
 }
 
+static void flush_output(struct session *s)
+{
+	fflush(NULL);
+	if (!ferror(stdout) || s->sh->status == 125)
+		return;
+	fputs("cutrace debug: error: cannot write the output\n", stderr);
+	s->sh->status = 125;
+}
+
 static void go_back(struct session *s, uint64_t to) __attribute__((noreturn));
 static void go_back(struct session *s, uint64_t to)
 {
 	s->sh->rewind_to = to;
-	fflush(NULL);
+	flush_output(s);
 	_exit(EXIT_REWIND);
 }
 
 void timeline_leave(struct session *s)
 {
 	s->sh->over = true;
-	fflush(NULL);
+	flush_output(s);
 	_exit(0);
 }
 

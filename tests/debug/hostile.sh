@@ -68,7 +68,7 @@ refused 'until' 'until where'
 refused 'list 100000' 'the PTX has [0-9]+ lines'
 refused 'info nothing' 'there is no .info nothing'
 refused 'set %r1 = 3' 'nothing can be changed'
-refused 'source /nonexistent' 'can.t be opened'
+refused "source $work/absent" 'can.t be opened'
 refused 'source /' "can't be (read|opened)"
 refused "source $work/script" 'too many scripts'
 refused "print $(awk 'BEGIN { for (k = 0; k < 200; k++) printf "(" }')1" 'too many levels'
@@ -123,7 +123,7 @@ expect 2 "$cutrace" debug a b
 expect 2 "$cutrace" debug --frobnicate "$trace"
 says err 'unknown option --frobnicate'
 expect 125 "$cutrace" debug "$work/script" --launch 1
-expect 125 "$cutrace" debug /nonexistent --launch 1
+expect 125 "$cutrace" debug "$work/absent" --launch 1
 expect 0 "$cutrace" debug --help
 says out '^usage: cutrace debug'
 # Without contents of launches, those before it are made: the second one begins with what the first one left.

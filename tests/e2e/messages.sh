@@ -112,4 +112,49 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 		[ "$times" = 1 ] || fail "on a terminal ($pager) the reason is said $times times"
 	done
 fi
+expect 125 sh -c '"$@" >/dev/null' sh "$cutrace" replay --json --driver "$no_driver" "$fresh"
+says err '^fatal: '
+
+# Output that can't be written is none; nor is a file that may not grow.
+full()
+{
+	expect 125 sh -c '"$@" >/dev/full' sh "$cutrace" "$@"
+	says err 'error: cannot write the output'
+	if grep -q Success "$work/err"; then fail "$1: no reason is Success"; fi
+}
+contents=$work/contents.trace
+expect 0 "$cutrace" record -q -o "$contents" --check=contents --device interp -- "$programs/driver_saxpy"
+launch=$(sqlite3 "$contents" 'SELECT min(call) FROM launch')
+full dump "$fresh"
+full debug "$contents" --launch "$launch" --batch -e bt
+full report "$contents" --all --dry-run -o "$work/bundle"
+expect 125 sh -c 'ulimit -f 10; exec "$@"' sh "$cutrace" replay -o "$work/limited" "$fresh"
+says err 'error: .*result'
+for f in "$work/limited"*; do
+	[ ! -e "$f" ] || fail "left behind: $f"
+done
+
+# Who comes second leaves alone what the first one writes.
+: >"$work/taken-payload"
+expect 125 flock "$work/taken-payload" "$cutrace" enrich "$fresh" -o "$work/taken"
+says err 'another recording is being written to this file'
+[ -e "$work/taken-payload" ] || fail 'a file of another recording was removed'
+
+# Rows that no recorder writes.
+odd=$work/odd.trace
+changed()
+{
+	cp "$contents" "$odd"
+	sqlite3 "$odd" "DELETE FROM row_hash; $1"
+}
+changed "UPDATE function SET name = '' WHERE name = 'cuModuleGetFunction'"
+expect 125 "$cutrace" replay --device interp --json "$odd"
+says err '^unverified: call [0-9]+ .*: no launch was computed here: CUfunction .* was not created'
+changed "UPDATE meta SET key = char(27) || '[31m' WHERE key = 'cpu'; UPDATE meta SET value = char(27) || '[31m' WHERE key = 'command'"
+expect 0 "$cutrace" info "$odd"
+says out '^  [?].31m +[^ ]'
+if LC_ALL=C grep -q "$(printf '\033')" "$work/out"; then fail 'escape sequences reach the terminal'; fi
+changed 'UPDATE thread SET id = id + 1'
+expect 0 "$cutrace" diff "$odd" "$odd"
+expect 1 "$cutrace" diff "$contents" "$odd"
 finish
