@@ -252,6 +252,61 @@ static void add_payloads(struct suite *s)
 		}
 }
 
+/* (0 - a) * b: the difference of two positive zeros is +0 (IEEE 754, 6.3), not -a. */
+static void ref_zero_minus(const struct form *f, const uint64_t *in, struct want *out)
+{
+	if (f->ins[0] == 'D') {
+		double a, b, r;
+
+		memcpy(&a, &in[0], 8);
+		memcpy(&b, &in[1], 8);
+		r = (0.0 - a) * b;
+		memcpy(&out->bits, &r, 8);
+	} else if (f->ins[0] == 'f') {
+		float a, b, r;
+
+		memcpy(&a, &in[0], 4);
+		memcpy(&b, &in[1], 4);
+		r = (0.0f - a) * b;
+		memcpy(&out->bits, &r, 4);
+	} else {
+		_Float16 a, b, r;
+
+		memcpy(&a, &in[0], 2);
+		memcpy(&b, &in[1], 2);
+		r = (_Float16)((float)(_Float16)(0.0f - (float)a) * (float)b);
+		memcpy(&out->bits, &r, 2);
+	}
+}
+
+static void add_zero_minus(struct suite *s)
+{
+	static const struct {
+		const char *sig, *type, *zero, *one;
+	} rows[] = {{"f=ff", "f32", "0f00000000", "0fBF800000"},
+		    {"D=DD", "f64", "0d0000000000000000", "0dBFF0000000000000"}};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *t = rows[i].type, *zero = rows[i].zero;
+
+		form_add(s, rows[i].sig, ref_zero_minus,
+			 text_of("{ .reg .%s t; sub.rn.%s t, %s, %%1; mul.rn.%s %%0, t, %%2; }", t, t, zero,
+				 t),
+			 "0 - a times b, %s", t);
+		form_add(s, rows[i].sig, ref_zero_minus,
+			 text_of("{ .reg .%s t; neg.%s t, %%1; add.rn.%s t, t, %s; mul.rn.%s %%0, t, %%2; }",
+				 t, t, t, zero, t),
+			 "-a + 0 times b, %s", t);
+		form_add(s, rows[i].sig, ref_zero_minus,
+			 text_of("{ .reg .%s t; fma.rn.%s t, %%1, %s, %s; mul.rn.%s %%0, t, %%2; }", t, t,
+				 rows[i].one, zero, t),
+			 "a times -1 + 0 times b, %s", t);
+	}
+	form_add(s, "e=ee", ref_zero_minus,
+		 "{ .reg .b16 z, t; mov.b16 z, 0; sub.rn.f16 t, z, %1; mul.rn.f16 %0, t, %2; }",
+		 "0 - a times b, f16");
+}
+
 void forms_float(struct suite *s)
 {
 	add_ariths(s);
@@ -259,4 +314,5 @@ void forms_float(struct suite *s)
 	add_unary(s);
 	add_constants(s);
 	add_payloads(s);
+	add_zero_minus(s);
 }

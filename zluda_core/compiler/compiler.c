@@ -19,6 +19,7 @@
 #include "zluda_core/compiler/or_ones.h"
 #include "zluda_core/compiler/pass_bisect.h"
 #include "zluda_core/compiler/unsigned_division.h"
+#include "zluda_core/compiler/zero_minus.h"
 
 enum { MAX_MACHINES = 16 };
 
@@ -153,6 +154,7 @@ static int optimize(struct job *j)
 		float_divisions_expand(j->module);
 		unsigned_divisions_guard(j->module);
 		or_ones_split(j->module);
+		zeros_hide(j->module);
 		return 0;
 	}
 	char *message = LLVMGetErrorMessage(error);
