@@ -51,6 +51,17 @@ struct address_range *addresses_find_live(const struct addresses *a, uint64_t li
 	return find(a->by_live, a->n, live, true);
 }
 
+struct address_range *addresses_pointee(const struct addresses *a, const struct trace_kernel_param *p,
+					const uint8_t *params, size_t bytes)
+{
+	uint64_t address;
+
+	if (!p->is_pointer || p->bytes != 8 || p->offset > bytes || bytes - p->offset < 8)
+		return NULL;
+	memcpy(&address, params + p->offset, 8);
+	return addresses_find(a, address);
+}
+
 static int reserve(struct addresses *a)
 {
 	size_t cap = a->cap ? 2 * a->cap : 64;

@@ -127,24 +127,14 @@ static struct effects effects_of(struct engine *e, const struct trace_kernel *k)
 				f->writes_module_vars};
 }
 
-static struct address_range *pointee(struct engine *e, const struct trace_kernel_param *q,
-				     const uint8_t *params, size_t bytes)
-{
-	uint64_t address;
-
-	if (!q->is_pointer || q->bytes != 8 || q->offset > bytes || bytes - q->offset < 8)
-		return NULL;
-	memcpy(&address, params + q->offset, 8);
-	return addresses_find(&e->addresses, address);
-}
-
 /* The launch left out that this one may read something of; 0: none. */
 static uint64_t read_doubt(struct engine *e, const struct trace_kernel *k, const struct effects *fx,
 			   const uint8_t *params, size_t bytes)
 {
 	for (unsigned i = 0; k && i < k->nparams; i++) {
 		struct address_range *r =
-			k->params[i].is_read ? pointee(e, &k->params[i], params, bytes) : NULL;
+			k->params[i].is_read ? addresses_pointee(&e->addresses, &k->params[i], params, bytes)
+					     : NULL;
 
 		if (r && doubt_of(e, r))
 			return doubt_of(e, r);
@@ -172,7 +162,8 @@ static void inherit(struct engine *e, const struct trace_kernel *k, const uint8_
 		return;
 	for (unsigned i = 0; k && i < k->nparams && !e->inherits; i++) {
 		struct address_range *r =
-			k->params[i].is_read ? pointee(e, &k->params[i], params, bytes) : NULL;
+			k->params[i].is_read ? addresses_pointee(&e->addresses, &k->params[i], params, bytes)
+					     : NULL;
 
 		e->inherits = r ? r->wrong : 0;
 	}
@@ -181,7 +172,9 @@ static void inherit(struct engine *e, const struct trace_kernel *k, const uint8_
 		e->inherits = wrong_elsewhere(e, &fx);
 	for (unsigned i = 0; k && i < k->nparams && e->inherits; i++) {
 		struct address_range *r =
-			k->params[i].is_written ? pointee(e, &k->params[i], params, bytes) : NULL;
+			k->params[i].is_written
+				? addresses_pointee(&e->addresses, &k->params[i], params, bytes)
+				: NULL;
 
 		if (r && !r->wrong)
 			r->wrong = e->inherits;
@@ -205,7 +198,9 @@ void doubt_launch(struct engine *e, const struct call *c, const struct trace_lau
 	e->any_doubt = doubt;
 	for (unsigned i = 0; k && i < k->nparams; i++) {
 		struct address_range *r =
-			k->params[i].is_written ? pointee(e, &k->params[i], params, bytes) : NULL;
+			k->params[i].is_written
+				? addresses_pointee(&e->addresses, &k->params[i], params, bytes)
+				: NULL;
 
 		if (r && !r->doubt)
 			r->doubt = doubt;

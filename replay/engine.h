@@ -107,6 +107,9 @@ void addresses_free(struct addresses *a);
  */
 struct address_range *addresses_find(const struct addresses *a, uint64_t recorded);
 struct address_range *addresses_find_live(const struct addresses *a, uint64_t live);
+/* What a parameter points to, of the launch with these; NULL: nothing that is known. */
+struct address_range *addresses_pointee(const struct addresses *a, const struct trace_kernel_param *p,
+					const uint8_t *params, size_t bytes);
 /* Unknown addresses stay as they are. */
 uint64_t addresses_to_live(const struct addresses *a, uint64_t recorded);
 uint64_t addresses_to_recorded(const struct addresses *a, uint64_t live);
@@ -376,6 +379,8 @@ void result_watch(struct result_db *db, struct ledger_board *board);  /* differe
 /* Adds the rows of another result, of another shard of the same replay. */
 int result_merge(struct result_db *db, const char *path, struct diag *d);
 void result_meta(struct result_db *db, const char *key, const char *value);
+/* "" where there is none. */
+void result_meta_text(struct result_db *db, const char *key, char *out, size_t size);
 void result_count(struct result_db *db, const char *what, uint64_t n); /* replaces */
 void result_verdict(struct result_db *db, const struct verdict *v);
 void result_diagnostic(struct result_db *db, uint64_t call, const char *severity, const char *message);

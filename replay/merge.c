@@ -87,18 +87,6 @@ struct merge_options {
 	bool json, verbose, quiet;
 };
 
-static void meta_text(sqlite3 *db, const char *key, char *out, size_t size)
-{
-	sqlite3_stmt *st = NULL;
-
-	out[0] = '\0';
-	sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = ?", -1, &st, NULL);
-	sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-	if (st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
-		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
-	sqlite3_finalize(st);
-}
-
 /* What all shards of one replay have in common, and which one each is. */
 struct identity {
 	char uuid[64], device[512], ulp[32], rtol[32], atol[32], tolerances[512];
@@ -117,13 +105,13 @@ static int identify(const char *path, struct identity *id, struct diag *d)
 	if (rc)
 		return rc;
 	memset(id, 0, sizeof(*id));
-	meta_text(result_sqlite(db), "uuid", id->uuid, sizeof(id->uuid));
-	meta_text(result_sqlite(db), "device", id->device, sizeof(id->device));
-	meta_text(result_sqlite(db), "ulp", id->ulp, sizeof(id->ulp));
-	meta_text(result_sqlite(db), "rtol", id->rtol, sizeof(id->rtol));
-	meta_text(result_sqlite(db), "atol", id->atol, sizeof(id->atol));
-	meta_text(result_sqlite(db), "tolerances", id->tolerances, sizeof(id->tolerances));
-	meta_text(result_sqlite(db), "shard", shard, sizeof(shard));
+	result_meta_text(db, "uuid", id->uuid, sizeof(id->uuid));
+	result_meta_text(db, "device", id->device, sizeof(id->device));
+	result_meta_text(db, "ulp", id->ulp, sizeof(id->ulp));
+	result_meta_text(db, "rtol", id->rtol, sizeof(id->rtol));
+	result_meta_text(db, "atol", id->atol, sizeof(id->atol));
+	result_meta_text(db, "tolerances", id->tolerances, sizeof(id->tolerances));
+	result_meta_text(db, "shard", shard, sizeof(shard));
 	result_close(db);
 	if (sscanf(shard, "%u/%u", &id->shard, &id->shards) != 2)
 		return diag_set(d, CUTRACE_EINVAL, path, "this is not the result of a shard");

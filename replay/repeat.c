@@ -44,17 +44,6 @@ static bool add(struct repetition *r, uint64_t live, uint64_t bytes)
 	return true;
 }
 
-static struct address_range *pointee(struct engine *e, const struct trace_kernel_param *q,
-				     const uint8_t *params, size_t bytes)
-{
-	uint64_t address;
-
-	if (!q->is_pointer || q->bytes != 8 || q->offset > bytes || bytes - q->offset < 8)
-		return NULL;
-	memcpy(&address, params + q->offset, 8);
-	return addresses_find(&e->addresses, address);
-}
-
 /* What is known of the kernel; NULL: it has no PTX. */
 static struct ptx_func *analysed(struct engine *e, const struct trace_kernel *k, struct ptx_module **m)
 {
@@ -71,10 +60,13 @@ static bool reads_what_it_writes(struct engine *e, const struct ptx_func *f, con
 		return true;
 	for (unsigned i = 0; i < k->nparams; i++) {
 		struct address_range *w =
-			k->params[i].is_written ? pointee(e, &k->params[i], params, bytes) : NULL;
+			k->params[i].is_written
+				? addresses_pointee(&e->addresses, &k->params[i], params, bytes)
+				: NULL;
 
 		for (unsigned j = 0; w && j < k->nparams; j++)
-			if (k->params[j].is_read && pointee(e, &k->params[j], params, bytes) == w)
+			if (k->params[j].is_read &&
+			    addresses_pointee(&e->addresses, &k->params[j], params, bytes) == w)
 				return true;
 	}
 	return false;

@@ -239,6 +239,18 @@ void result_meta(struct result_db *r, const char *key, const char *value)
 	sqlite3_finalize(st);
 }
 
+void result_meta_text(struct result_db *r, const char *key, char *out, size_t size)
+{
+	sqlite3_stmt *st = NULL;
+
+	out[0] = '\0';
+	sqlite3_prepare_v2(r->db, "SELECT value FROM meta WHERE key = ?", -1, &st, NULL);
+	sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+	if (st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
+		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+}
+
 void result_count(struct result_db *r, const char *what, uint64_t n)
 {
 	sqlite3_bind_int64(r->count, 1, r->pass);

@@ -39,30 +39,18 @@ static const struct {
 	{"stop_at", "--stop-at"},
 };
 
-static void meta(sqlite3 *db, const char *key, char *out, size_t size)
-{
-	sqlite3_stmt *st = NULL;
-
-	out[0] = '\0';
-	sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = ?", -1, &st, NULL);
-	sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-	if (st && sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
-		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
-	sqlite3_finalize(st);
-}
-
-static int compare(struct session *s, sqlite3 *new, sqlite3 *old)
+static int compare(struct session *s, struct result_db *new, struct result_db *old)
 {
 	const char *path = s->opt->resume_path;
 	char a[512], b[512];
 
-	meta(old, "interrupted", a, sizeof(a));
+	result_meta_text(old, "interrupted", a, sizeof(a));
 	if (!*a)
 		return diag_set(&s->error, CUTRACE_EINVAL, path,
 				"this replay came to its end: there is nothing to go on with");
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		meta(new, same[i].key, a, sizeof(a));
-		meta(old, same[i].key, b, sizeof(b));
+		result_meta_text(new, same[i].key, a, sizeof(a));
+		result_meta_text(old, same[i].key, b, sizeof(b));
 		if (!strcmp(a, b))
 			continue;
 		diag_set(&s->error, CUTRACE_EINVAL, path, "it is of another replay: its %s is '%s', not '%s'",
@@ -221,7 +209,7 @@ static int check(struct session *s)
 	if (!rc)
 		rc = result_open(&old, s->base_path, false, &s->error);
 	if (!rc)
-		rc = compare(s, result_sqlite(new), result_sqlite(old));
+		rc = compare(s, new, old);
 	result_close(old);
 	result_close(new);
 	return rc;

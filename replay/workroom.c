@@ -94,11 +94,16 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return 0;
 }
 
+void workroom_remove_folder(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void workroom_close(struct workroom *w)
 {
 	if (!w->folder[0])
 		return;
-	nftw(w->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	workroom_remove_folder(w->folder);
 	while (*w->paths) {
 		struct workroom_path *p = *w->paths;
 

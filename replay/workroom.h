@@ -32,6 +32,8 @@ int workroom_cutrace(const struct workroom *w, const char *const *args, const ch
 		     double limit_s);
 /* The first error that a child left in a file of the folder, without the word "error"; "" when there is none. */
 const char *workroom_reason(const struct workroom *w, const char *err);
+/* With all that is in it. */
+void workroom_remove_folder(const char *path);
 /* A trace, with what lies beside one that is being written. */
 void workroom_remove_trace(const char *path);
 

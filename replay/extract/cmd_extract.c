@@ -3,7 +3,6 @@
  * cutrace extract: one launch as a folder with a program that makes it on any libcuda.so.1 and checks itself.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,20 +34,6 @@ struct options {
 };
 
 /* ---- the folder ------------------------------------------------------------------------------ */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	(void)st;
-	(void)type;
-	(void)f;
-	remove(path);
-	return 0;
-}
-
-static void remove_folder(const char *path)
-{
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 /* What the command that failed said is to be done. */
 static void take_hint(const struct workroom *w, struct diag *d)
@@ -158,7 +143,7 @@ static int extract(const struct options *o)
 		diag_set(&d, CUTRACE_EIO, o->output, "the folder can't be put there: %s", strerror(errno));
 	if (d.code) {
 		diag_print(&d, stderr);
-		remove_folder(part);
+		workroom_remove_folder(part);
 	}
 	workroom_close(&w);
 	return d.code ? REPLAY_COULD_NOT : REPLAY_MATCH;

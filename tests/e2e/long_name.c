@@ -3,11 +3,12 @@
  * A program whose kernel has a name as templates of C++ give it: argv[1] letters. What it computes differs where a product
  * and a sum are fused.
  */
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "driver_calls.h"
 
 enum { N = 64 };
 
@@ -16,21 +17,6 @@ static const char body[] = "(.param .u64 data)\n{\n.reg .b64 a<3>; .reg .b32 r<2
 			   "ld.param.u64 a0, [data];\ncvta.to.global.u64 a0, a0;\nmov.u32 r0, %tid.x;\n"
 			   "mul.wide.u32 a1, r0, 4;\nadd.u64 a0, a0, a1;\nld.global.f32 f0, [a0];\n"
 			   "mul.f32 f1, f0, f0;\nadd.f32 f2, f1, f0;\nst.global.f32 [a0], f2;\nret;\n}\n";
-
-static void *driver;
-
-/* Calls a function of the driver; all arguments are words, the first one by its cast. */
-#define CU(name, first, ...)                                                                            \
-	call(#name, ((int (*)(void *, ...))(uintptr_t)dlsym(driver, #name))((void *)(uintptr_t)(first), \
-									    ##__VA_ARGS__))
-
-static void call(const char *name, int result)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: %d\n", name, result);
-	exit(1);
-}
 
 int main(int argc, char **argv)
 {

@@ -6,11 +6,12 @@
  * With the argument "graph": four launches of a graph of a memset and two kernels.
  * With the argument "sum": two launches whose floating-point atomics give what the order of blocks makes of them.
  */
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "driver_calls.h"
 
 #define N 64u
 
@@ -31,21 +32,6 @@ static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
 			  "mov.u32 r1, %ctaid.x; and.b32 r2, r1, 1; setp.eq.u32 p0, r2, 0;\n"
 			  "selp.f32 f0, 0f4B800000, 0fCB800000, p0; mov.f32 f1, 0f3F800000;\n"
 			  "red.global.add.f32 [a0], f1; red.global.add.f32 [a0], f0; ret;\n}\n";
-
-static void *driver;
-
-/* Calls a function of the driver; all arguments are words, the first one by its cast. */
-#define CU(name, first, ...)                                                                            \
-	call(#name, ((int (*)(void *, ...))(uintptr_t)dlsym(driver, #name))((void *)(uintptr_t)(first), \
-									    ##__VA_ARGS__))
-
-static void call(const char *name, int result)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: %d\n", name, result);
-	exit(1);
-}
 
 struct side {
 	void *context, *module, *function;
