@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * cutrace ptx: the report of ptx_report.h as text or as JSON. */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -296,6 +297,8 @@ static void print_json(const struct ptx_module *m, const struct kernel_report *r
 	json_line(&j);
 }
 
+enum { MAX_TEXT = 1 << 28 }; /* more is no PTX, but a disk or /dev/zero */
+
 static char *read_file(const char *path, size_t *bytes, struct diag *d)
 {
 	FILE *f = fopen(path, "rb");
@@ -304,6 +307,12 @@ static char *read_file(const char *path, size_t *bytes, struct diag *d)
 	*bytes = 0;
 	while (text && (n = fread(text + *bytes, 1, room - *bytes - 1, f)) > 0) {
 		*bytes += n;
+		if (*bytes > MAX_TEXT) {
+			errno = EFBIG;
+			free(text);
+			text = NULL;
+			break;
+		}
 		if (room - *bytes > 1)
 			continue;
 		char *more = realloc(text, room *= 2);

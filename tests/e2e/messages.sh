@@ -46,6 +46,9 @@ printf '\033[31m\377\001x' >"$work/no.ptx"
 expect 125 "$cutrace" ptx "$work/no.ptx"
 if LC_ALL=C grep -q "$(printf '[\001\033\377]')" "$work/err"; then fail 'bytes that are no text reach the terminal'; fi
 
+expect 125 "$cutrace" ptx /dev/zero
+says err '/dev/zero: error: can.t be read: File too large'
+
 # SQLite takes paths of some 500 characters.
 part=$(printf '%0200d' 0)
 deep=$work/$part/$part/$part
