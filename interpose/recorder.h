@@ -190,7 +190,8 @@ struct rec_hook {
 void rec_hooks_install(void);
 void rec_option_hooks_install(void); /* those that only options need */
 extern const struct rec_hook rec_copy_hooks[], rec_image_hooks[], rec_launch_hooks[], rec_allocation_hooks[],
-	rec_as_hooks[], rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[], rec_graph_hooks[];
+	rec_as_hooks[], rec_proc_hooks[], rec_stream_hooks[], rec_context_hooks[], rec_device_hooks[],
+	rec_graph_hooks[];
 extern const unsigned rec_ngraph_hooks, rec_nas_hooks, rec_ncopy_hooks, rec_nimage_hooks, rec_nlaunch_hooks,
 	rec_nallocation_hooks, rec_nproc_hooks, rec_nstream_hooks, rec_ncontext_hooks, rec_ndevice_hooks;
 /* Number of the call that the hook is part of; 0 when it passes through unrecorded. */

@@ -94,8 +94,7 @@ static uint32_t session_flags(const struct record_options *o)
 	return (o->check.on ? RING_SESSION_CHECK : 0u) | (o->check.contents ? RING_SESSION_CONTENTS : 0u) |
 	       (o->no_payloads ? RING_SESSION_NO_DATA : 0u) | (o->no_opaque ? 0u : RING_SESSION_OPAQUE) |
 	       (o->reference_ptx ? RING_SESSION_PTX : 0u) |
-	       (o->check.on_device ? RING_SESSION_ON_DEVICE : 0u) |
-	       (o->ranged ? RING_SESSION_RANGE : 0u) |
+	       (o->check.on_device ? RING_SESSION_ON_DEVICE : 0u) | (o->ranged ? RING_SESSION_RANGE : 0u) |
 	       (o->keyframes ? RING_SESSION_KEYFRAMES : 0u) | (o->check.on_host ? RING_SESSION_ON_HOST : 0u);
 }
 

@@ -72,8 +72,8 @@ fresh
 
 # From one signal to the next: three processes, the second one inside. (The collector hears of a signal later than it is sent.)
 # shellcheck disable=SC2016 # for the inner shell
-expect 0 "$cutrace" record -q --launches request -o "$trace" --device interp -- sh -c '"$0"; kill -USR2 $PPID; sleep 0.5; "$0"
-	kill -USR2 $PPID; sleep 0.5; "$0"' "$programs/driver_saxpy"
+expect 0 "$cutrace" record -q --launches request -o "$trace" --device interp -- sh -c '"$0"; kill -USR2 $PPID; sleep 1.5; "$0"
+	kill -USR2 $PPID; sleep 1.5; "$0"' "$programs/driver_saxpy"
 [ "$(query "SELECT group_concat(t.process) FROM launch l, call c, thread t WHERE c.id = l.call AND t.id = c.thread")" = 2 ] ||
 	fail 'the launches between the signals are not those of the second process'
 [ "$(query "SELECT count(*) FROM payload WHERE kind = 'keyframe'")" = 2 ] || fail 'the range begins without a keyframe'

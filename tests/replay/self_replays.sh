@@ -28,14 +28,20 @@ status=0
 [ "$(query "SELECT max(n) <= 4 FROM (SELECT sum(substr(note, 4, 1)) AS n FROM payload WHERE kind = 'rerun' GROUP BY call, device_address)")" = 1 ] ||
 	fail 'there are more results than runs'
 expect 0 "$cutrace" info --check "$work/enriched"
-# They are legal results, beside the interpreter's.
-"$cutrace" replay --isolated --device interp:order=seed:99 -o "$work/judged" "$work/enriched" >"$work/out" 2>&1 || :
-query "SELECT call, count(*) FROM payload WHERE kind = 'rerun' GROUP BY call" | while IFS='|' read -r call reruns; do
+# They are legal results, beside the interpreter's. (In some order the result may be the recorded one: then in another.)
+for seed in 99 98 97 96 95 94 93 92; do
+	rm -f "$work/judged"
+	"$cutrace" replay --isolated --device interp:order=seed:$seed -o "$work/judged" "$work/enriched" >"$work/out" 2>&1 || :
+	judged=$(sqlite3 "$work/judged" "SELECT count(*) FROM verdict WHERE note LIKE '%self-replays)%'")
+	[ "$judged" -eq 0 ] || break
+done
+[ "$judged" -gt 0 ] || fail 'no launch was judged so'
+for row in $(query "SELECT call || ':' || count(*) FROM payload WHERE kind = 'rerun' GROUP BY call"); do
+	call=${row%:*} reruns=${row#*:}
 	[ "$(sqlite3 "$work/judged" "SELECT grade IN ('equal', 'unverified') OR
 		note LIKE '%of $((8 + reruns)) legal results ($reruns of them self-replays)%' FROM verdict WHERE call = $call")" = 1 ] ||
 		fail "call $call: the self-replays are no legal results: $(sqlite3 "$work/judged" 'SELECT grade, note FROM verdict')"
 done
-[ "$(sqlite3 "$work/judged" "SELECT count(*) > 0 FROM verdict WHERE note LIKE '%self-replays)%'")" = 1 ] || fail 'no launch was judged so'
 
 # A driver without chance: none is otherwise.
 expect 0 "$cutrace" enrich --self-replays 2 -o "$work/same" "$work/plain"
