@@ -34,7 +34,7 @@ static const char ptx[] =
 	"	mad.lo.u32 %r5, %r3, %r4, %r2;\n"
 	"	mul.wide.u32 %d3, %r5, 4;\n	add.u64 %d1, %d1, %d3;\n	add.u64 %d2, %d2, %d3;\n"
 	"	ld.global.u32 %r6, [%d2];\n	add.u32 %r6, %r6, %r1;\n	and.b32 %r6, %r6, 65535;\n"
-	"	cvt.rn.f32.u32 %f1, %r6;\n	mul.f32 %f2, %f1, 0f3F7F0000;\n	add.f32 %f3, %f2, 0f3F000000;\n"
+	"	cvt.rn.f32.u32 %f1, %r6;\n	mul.f32 %f2, %f1, 0f3F7F1235;\n	add.f32 %f3, %f2, 0f3EAAAAAB;\n"
 	"	st.global.f32 [%d1], %f3;\n	ret;\n}\n";
 
 static void check(CUresult r, const char *what)

@@ -64,6 +64,7 @@ void engine_free(struct engine *e)
 	addresses_free(&e->addresses);
 	map_free(&e->missing_modules);
 	map_free(&e->functions);
+	map_free(&e->kept_of);
 	for (size_t i = 0; i < e->nreasons; i++)
 		free(e->reasons[i]);
 	free(e->reasons);

@@ -223,6 +223,7 @@ bool link_replay(struct engine *e, struct call *c);
 const char *module_missing(struct engine *e, uint64_t id);
 
 /* What it wrote when recorded is taken, as it is another's to make. False: the trace doesn't have it, or it is this one's. */
+#define PROBE_OF_KERNEL 4 /* launches of each kernel are judged by an envelope, however many differ before */
 #define PROBE_EXACT 16 /* of kernels in which nothing is open: for who looks into them */
 bool launch_stands_in(struct engine *e, struct call *c);
 void launch_replay(struct engine *e, struct call *c);
@@ -509,6 +510,7 @@ struct engine {
 	const char *probe_folder;      /* where what launches wrote is kept; NULL: nowhere */
 	unsigned probe_run;
 	unsigned nkept, nkept_exact; /* launches whose results were kept */
+	struct map kept_of;          /* kernel -> how many of them */
 	struct narrow_task *narrow; /* a launch that is logged or watched; NULL */
 };
 

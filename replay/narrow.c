@@ -169,26 +169,36 @@ static void narrow_chosen(struct session *s, struct trace *t, const struct chose
 		ptx_module_free(l.m);
 }
 
+/* With a trace of its own: it may be in a process of its own. */
+static void narrow_one(struct session *s, unsigned k, void *ctx)
+{
+	const struct chosen *c = ctx;
+	struct narrow_said *said =
+		mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct diag d = DIAG_INIT;
+	struct trace *t;
+
+	if (said == MAP_FAILED)
+		return;
+	if (!trace_open(&t, s->opt->trace_path, &d)) {
+		narrow_chosen(s, t, &c[k], said);
+		trace_close(t);
+	}
+	munmap(said, sizeof(*said));
+}
+
 int narrow_differences(struct session *s)
 {
 	struct chosen *c = calloc(3 * s->opt->narrow + 1, sizeof(*c));
-	struct narrow_said *said =
-		mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned n = c ? choose(s, differing, read_differing, c, s->opt->narrow) : 0;
-	struct trace *t = NULL;
-	int rc;
+	unsigned n = 0;
 
-	n += c ? choose(s, faulting, read_faulting, c + n, s->opt->narrow) : 0;
-	n += c ? choose(s, legal, read_legal, c + n, s->opt->narrow) : 0;
-	rc = n && said != MAP_FAILED ? trace_open(&t, s->opt->trace_path, &s->error) : 0;
-
+	if (!c)
+		return diag_set(&s->error, CUTRACE_ENOMEM, "", "out of memory");
+	n += choose(s, differing, read_differing, c, s->opt->narrow);
+	n += choose(s, faulting, read_faulting, c + n, s->opt->narrow);
+	n += choose(s, legal, read_legal, c + n, s->opt->narrow);
 	progress_begin(&s->progress, "looking for the first wrong line");
-	for (unsigned k = 0; k < n && t && !interrupted(s); k++)
-		narrow_chosen(s, t, &c[k], said);
-	if (t)
-		trace_close(t);
-	if (said != MAP_FAILED)
-		munmap(said, sizeof(*said));
+	pool_run(s, n, narrow_one, c);
 	free(c);
-	return rc;
+	return 0;
 }

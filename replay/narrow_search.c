@@ -104,7 +104,8 @@ struct part {
 
 static void log_path(const struct narrow_launch *l, bool on_target, char *out, size_t size)
 {
-	snprintf(out, size, "%s/log.%s", l->s->probe_folder, on_target ? "target" : "interp");
+	snprintf(out, size, "%s/log.%u.%llu.%s", l->s->probe_folder, l->process, (unsigned long long)l->call,
+		 on_target ? "target" : "interp");
 }
 
 static bool make_log(struct narrow_launch *l, const struct ptx_instrumented *code, const struct part *part,

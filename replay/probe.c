@@ -16,12 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "replay/envelope.h"
 #include "replay/session.h"
+
+#define BATCH 64 /* launches that are made in one run, and whose results are on the disk at a time */
+
+/* A difference has a note when it is judged. ?1: the process. */
+#define UNJUDGED "pass = 1 AND process = ?1 AND kind = 'written' AND grade = 'differs' AND note IS NULL"
 
 enum { MAX_RERUNS = 64 };
 
@@ -114,51 +118,35 @@ static void device_of_run(unsigned run, char *out, size_t size)
 			 run, run, run, run);
 }
 
-/* Run `first`, and each `step`-th after it. */
-static void make_every(struct session *s, struct probe *p, uint32_t process, unsigned first, unsigned step)
-{
-	for (unsigned run = first; run <= s->opt->envelope; run += step) {
-		struct run r = {.s = s,
-				.process = process,
-				.pass = 1,
-				.probe = p,
-				.one_by_one = true,
-				.give_up = true};
-		char device[128];
+struct batch {
+	struct map calls;
+	uint32_t process;
+};
 
-		p->run = run;
-		p->device = device;
-		device_of_run(run, device, sizeof(device));
-		if (run_process(&r))
-			return; /* too few legal results: said launch by launch */
-	}
+/* One that fails makes too few legal results: said launch by launch. */
+static void make_run(struct session *s, unsigned k, void *ctx)
+{
+	const struct batch *b = ctx;
+	char device[128];
+	struct probe p = {.folder = s->probe_folder, .calls = b->calls, .device = device, .run = k + 1};
+	struct run r = {
+		.s = s, .process = b->process, .pass = 1, .probe = &p, .one_by_one = true, .give_up = true};
+
+	device_of_run(p.run, device, sizeof(device));
+	run_process(&r);
 }
 
-/* As many at a time as there are jobs. */
-static void make_runs(struct session *s, struct probe *p, uint32_t process)
+/* The target's stay: others look into them (narrow.c). */
+static void remove_runs(struct session *s, const struct batch *b)
 {
-	unsigned jobs = s->opt->jobs < s->opt->envelope ? s->opt->jobs : s->opt->envelope, started = 0;
-	pid_t pids[ENVELOPE_MAX_RUNS];
-	int status;
+	char path[PROBE_PATH];
 
-	if (jobs <= 1) {
-		make_every(s, p, process, 1, 1);
-		return;
-	}
-	fflush(NULL);
-	for (; started < jobs; started++) {
-		pids[started] = fork();
-		if (pids[started] < 0)
-			break;
-		if (pids[started])
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		s->in_front = false;
-		make_every(s, p, process, started + 1, jobs);
-		_exit(0);
-	}
-	for (unsigned k = 0; k < started; k++)
-		session_wait(s, pids[k], &status);
+	for (size_t k = 0; k < b->calls.size; k++)
+		for (unsigned run = 1; b->calls.slots[k].used && run <= s->opt->envelope; run++) {
+			file_name(path, sizeof(path), s->probe_folder, b->process, b->calls.slots[k].key,
+				  run);
+			unlink(path);
+		}
 }
 
 /* ---- grading --------------------------------------------------------------------------------- */
@@ -367,19 +355,17 @@ bool probe_element(const struct session *s, struct trace *t, uint32_t process, u
 	return found;
 }
 
-/* How many launches were too many. */
-static unsigned judge_all(sqlite3 *db, struct session *s, const struct probe *p, uint32_t process,
+/* Of a batch that was made. Without one, of what is in none: how many launches that are. */
+static unsigned judge_all(sqlite3 *db, struct session *s, const struct batch *b, uint32_t process,
 			  struct trace *t)
 {
 	sqlite3_stmt *st = NULL;
 	uint64_t last = 0;
 	unsigned left = 0;
 
-	sqlite3_prepare_v2(db,
-			   "SELECT id, call, base, address, elem_type FROM verdict WHERE pass = 1 AND "
-			   "process = ? AND kind = "
-			   "'written' AND grade = 'differs' AND note IS NULL ORDER BY id",
-			   -1, &st, NULL);
+	sqlite3_prepare_v2(
+		db, "SELECT id, call, base, address, elem_type FROM verdict WHERE " UNJUDGED " ORDER BY id",
+		-1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
 	while (st && sqlite3_step(st) == SQLITE_ROW) {
 		struct question q = {.verdict = sqlite3_column_int64(st, 0),
@@ -389,12 +375,14 @@ static unsigned judge_all(sqlite3 *db, struct session *s, const struct probe *p,
 				     .type = elem_type_find((const char *)sqlite3_column_text(st, 4))};
 		void *recorded;
 
-		if (!map_get(&p->calls, q.call, NULL)) {
+		if (!b) {
 			leave_unjudged(db, &q, "too many launches differ (--most-judged)");
 			left += q.call != last;
 			last = q.call;
 			continue;
 		}
+		if (!map_get(&b->calls, q.call, NULL))
+			continue;
 		recorded = locate(t, &q);
 		if (recorded)
 			judge(db, s, process, t, &q, recorded);
@@ -420,45 +408,94 @@ static void say_left(struct result_db *db, uint32_t process, unsigned left)
 	result_diagnostic(db, 0, "warning", text);
 }
 
-static int collect(sqlite3 *db, uint32_t process, unsigned most, struct probe *p)
+/* The launches to judge, in their order; malloc'ed. Those are the ones whose results were kept (written.c). */
+static int collect(sqlite3 *db, const struct session *s, uint32_t process, uint64_t **calls, size_t *n)
 {
 	sqlite3_stmt *st = NULL;
+	size_t room = 0;
 	int rc = 0;
 
-	sqlite3_prepare_v2(db,
-			   "SELECT DISTINCT call FROM verdict WHERE pass = 1 AND process = ?1 AND kind = "
-			   "'written' AND grade = "
-			   "'differs' AND note IS NULL ORDER BY call LIMIT ?2",
-			   -1, &st, NULL);
+	*calls = NULL;
+	*n = 0;
+	sqlite3_prepare_v2(
+		db,
+		"SELECT call FROM (SELECT call, row_number() OVER (ORDER BY call) AS n, row_number() OVER "
+		"(PARTITION BY kernel ORDER BY call) AS k FROM (SELECT DISTINCT call, kernel FROM verdict WHERE " UNJUDGED
+		")) WHERE n <= ?2 OR k <= ?3 ORDER BY call",
+		-1, &st, NULL);
 	sqlite3_bind_int64(st, 1, process);
-	sqlite3_bind_int64(st, 2, most ? (sqlite3_int64)most : -1);
-	while (st && !rc && sqlite3_step(st) == SQLITE_ROW)
-		rc = map_set(&p->calls, (uint64_t)sqlite3_column_int64(st, 0), 1);
+	sqlite3_bind_int64(st, 2, s->opt->most_judged ? s->opt->most_judged : INT64_MAX);
+	sqlite3_bind_int64(st, 3, PROBE_OF_KERNEL);
+	while (st && !rc && sqlite3_step(st) == SQLITE_ROW) {
+		if (*n == room) {
+			uint64_t *grown = reallocarray(*calls, room = 2 * room + 64, sizeof(*grown));
+
+			rc = grown ? 0 : CUTRACE_ENOMEM;
+			*calls = grown ? grown : *calls;
+		}
+		if (!rc)
+			(*calls)[(*n)++] = (uint64_t)sqlite3_column_int64(st, 0);
+	}
 	sqlite3_finalize(st);
 	return rc;
 }
 
-/* With the result closed: the runs are processes that open it, too. */
+/* With the result closed while there are runs: they are processes that open it, too. */
+static int judge_batch(struct session *s, struct batch *b, struct trace *t)
+{
+	struct result_db *db;
+	int rc;
+
+	pool_run(s, s->opt->envelope, make_run, b);
+	if (interrupted(s))
+		return 0;
+	rc = result_open(&db, s->result_path, false, &s->error);
+	if (!rc) {
+		judge_all(result_sqlite(db), s, b, b->process, t);
+		result_close(db);
+	}
+	remove_runs(s, b);
+	return rc;
+}
+
+static int judge_in_batches(struct session *s, uint32_t process, const uint64_t *calls, size_t n,
+			    struct trace *t)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < n && !rc && !interrupted(s); at += BATCH) {
+		struct batch b = {.process = process};
+
+		for (size_t k = at; k < n && k < at + BATCH && !rc; k++)
+			rc = map_set(&b.calls, calls[k], 1);
+		rc = rc ? diag_set(&s->error, rc, "", "out of memory") : judge_batch(s, &b, t);
+		map_free(&b.calls);
+	}
+	return rc;
+}
+
 static int judge_process(struct session *s, uint32_t process, struct trace *t)
 {
-	struct probe p = {.folder = s->probe_folder};
 	struct result_db *db;
+	uint64_t *calls = NULL;
+	size_t n = 0;
 	int rc = result_open(&db, s->result_path, false, &s->error);
 
 	if (rc)
 		return rc;
-	rc = collect(result_sqlite(db), process, s->opt->most_judged, &p);
+	rc = collect(result_sqlite(db), s, process, &calls, &n);
 	result_close(db);
-	if (!rc && p.calls.used) {
-		make_runs(s, &p, process);
-		rc = result_open(&db, s->result_path, false, &s->error);
-		if (!rc) {
-			say_left(db, process, judge_all(result_sqlite(db), s, &p, process, t));
-			result_close(db);
-		}
-	}
-	map_free(&p.calls);
-	return rc;
+	if (!rc && n)
+		rc = judge_in_batches(s, process, calls, n, t);
+	free(calls);
+	if (rc || interrupted(s))
+		return rc;
+	rc = result_open(&db, s->result_path, false, &s->error);
+	if (rc)
+		return rc;
+	say_left(db, process, judge_all(result_sqlite(db), s, NULL, process, t));
+	result_close(db);
+	return 0;
 }
 
 int probe_differences(struct session *s, const uint32_t *processes, unsigned n)

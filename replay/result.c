@@ -17,6 +17,7 @@
 #include "replay/extension_client.h"
 
 #define COMMIT_ROWS 2000
+#define BUSY_MS     60000
 
 static const char schema[] =
 	"PRAGMA application_id = 0x43555244; PRAGMA user_version = 1;"
@@ -108,6 +109,7 @@ static int open_file(struct result_db *r, const char *path, bool create, struct 
 		return open_failed(r, path, d);
 	/* A replay can be repeated: nothing is worth waiting for the disk. But one that is killed leaves what can be
 	 * read, and gone on with. */
+	sqlite3_busy_timeout(r->db, BUSY_MS); /* of several processes that look into what differs */
 	sqlite3_exec(r->db, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
 	if (!create)
 		return 0;

@@ -55,6 +55,10 @@ int session_make_result(struct session *s, const struct recorded *rec);
  * error with part->error filled. */
 int shards_run(struct session *s, int (*replay)(struct session *part, void *ctx), void *ctx);
 
+/* pool.c: work(s, 0) to work(s, n - 1), in opt->jobs processes at a time, or here: what it changes in memory may be lost. */
+void pool_run(struct session *s, unsigned n, void (*work)(struct session *s, unsigned k, void *ctx),
+	      void *ctx);
+
 /* probe.c: judges the differences of an isolated replay by what is legal. */
 int probe_folder_make(struct session *s);
 void probe_folder_remove(struct session *s);
@@ -89,7 +93,7 @@ int resume_keep(
 	struct session *s); /* this one was interrupted: its result stays, for another to go on with */
 
 int session_check_rows(struct session *s); /* of the trace, by their hashes */
-int run_process(struct run *r);    /* session.c: once */
-int run_to_the_end(struct run *r); /* retry.c: again without what faulted */
+int run_process(struct run *r);            /* session.c: once */
+int run_to_the_end(struct run *r);         /* retry.c: again without what faulted */
 
 #endif

@@ -206,7 +206,21 @@ static const char *compare(struct engine *e, const struct written *w, const stru
 	return why;
 }
 
-static bool check_one(struct engine *e, struct call *c, const struct written *w)
+struct judged {
+	bool differs, beyond; /* the limits that are given, and nobody knows why */
+};
+
+/* Where the driver that was recorded gives now this, now that, the PTX leaves something open that was not seen. */
+static bool is_exact(struct engine *e, uint64_t call, uint64_t kernel)
+{
+	struct written *w = NULL;
+	bool exact = recorded_ptx_is_exact(e, kernel) && !reruns_of(e, call, &w);
+
+	free(w);
+	return exact;
+}
+
+static struct judged check_one(struct engine *e, struct call *c, const struct written *w)
 {
 	struct address_range *range = addresses_find(&e->addresses, w->base);
 	const char *elem = range && range->elem_type[0] ? range->elem_type : w->bytes % 4 ? "b8" : "b32";
@@ -234,7 +248,7 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	if (rule && v.r.differing && !v.r.beyond && !v.note)
 		v.note = check_tolerance_note(rule);
 	if (v.r.beyond && e->probe_folder && e->opt->envelope && !e->probe_calls && !v.note &&
-	    recorded_ptx_is_exact(e, v.kernel))
+	    is_exact(e, c->rec->id, v.kernel))
 		v.note = "nothing in this kernel is left open by the PTX ISA: any difference counts";
 	if (v.r.differing) {
 		v.address = w->base + v.r.first * t->bytes;
@@ -245,17 +259,21 @@ static bool check_one(struct engine *e, struct call *c, const struct written *w)
 	}
 	e->counts.written++;
 	result_verdict(e->out, &v);
-	return v.r.differing;
+	return (struct judged){v.r.differing, !strcmp(v.grade, "differs")};
 }
 
 /* More are not looked at (probe.c, narrow.c), and a long trace would fill the disk. */
-static bool are_wanted(struct engine *e)
+static bool are_wanted(struct engine *e, uint64_t call)
 {
+	uint64_t before = 0;
+
 	if (e->probe_calls)
 		return true;
-	if (recorded_ptx_is_exact(e, e->last_kernel))
+	if (is_exact(e, call, e->last_kernel))
 		return e->nkept_exact++ < PROBE_EXACT;
-	return e->nkept++ < e->opt->most_judged || !e->opt->most_judged;
+	map_get(&e->kept_of, e->last_kernel, &before);
+	return (!map_set(&e->kept_of, e->last_kernel, before + 1) && before < PROBE_OF_KERNEL) |
+	       (e->nkept++ < e->opt->most_judged || !e->opt->most_judged);
 }
 
 static bool write_range(struct engine *e, const struct written *w, FILE *f)
@@ -304,15 +322,18 @@ static void keep_range(struct engine *e, uint64_t call, const struct written *w)
 
 static void check_all(struct engine *e, struct call *c, const struct written *w, unsigned n)
 {
-	bool differs = e->opt->no_compare;
+	bool differs = e->opt->no_compare, beyond = false;
 
-	for (unsigned i = 0; i < n && !e->opt->no_compare; i++)
-		if (check_one(e, c, &w[i])) {
-			differs = true;
-			if (e->opt->keep && !e->probe_calls)
-				keep_range(e, c->rec->id, &w[i]);
-		}
-	if (e->probe_folder && (differs || e->probe_calls) && shard_has(e, c->rec->id) && are_wanted(e))
+	for (unsigned i = 0; i < n && !e->opt->no_compare; i++) {
+		struct judged j = check_one(e, c, &w[i]);
+
+		differs |= j.differs;
+		beyond |= j.beyond;
+		if (j.differs && e->opt->keep && !e->probe_calls)
+			keep_range(e, c->rec->id, &w[i]);
+	}
+	if (e->probe_folder && (beyond || e->probe_calls) && shard_has(e, c->rec->id) &&
+	    are_wanted(e, c->rec->id))
 		keep_results(e, c->rec->id, w, n);
 	for (unsigned i = 0; differs && e->opt->isolated && i < n; i++)
 		if (put(e, &w[i]))
