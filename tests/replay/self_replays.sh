@@ -13,7 +13,7 @@ query()
 {
 	sqlite3 "$work/enriched" "$1"
 }
-expect 0 "$cutrace" record -q -o "$work/plain" --device interp -- "$build/tests/e2e/reach" sum
+expect 0 "$cutrace" record -q -o "$work/plain" --device interp:deterministic=1 -- "$build/tests/e2e/reach" sum
 status=0
 "$cutrace" enrich --self-replays 4 --device $chance -o "$work/enriched" "$work/plain" >"$work/out" 2>"$work/err" || status=$?
 [ $status -le 1 ] || fail "enrich: status $status: $(cat "$work/err")"
