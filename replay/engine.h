@@ -13,11 +13,11 @@
  * - modules.c, launches.c, transfers.c: calls with payload; captures.c: copies that belong to graphs
  * - recorded_ptx.c: what the recorded PTX tells; doubt.c: what depends on launches that are left out
  * - repeat.c: how long launches take
- * - written.c: what launches wrote; shard.c: which launches are this replay's
  * - excerpt_take.c, excerpt.c: a few launches as a trace of their own
  * - written.c: what launches wrote; shard.c: which launches are this replay's; ledger.c: what its processes know of each
  *   other; progress.c: how far it is, and signals; resume.c: going on with one that was interrupted
  * - check.c: recorded results against live ones; result.c: the result database
+ * - probe.c: what differs is judged by what is legal; narrow*.c: the first wrong line; pool.c: several processes at a time
  * - blame.c: which PTX line stored it
  */
 #ifndef CUTRACE_REPLAY_ENGINE_H

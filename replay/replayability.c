@@ -388,6 +388,8 @@ void replayability_text(const struct replayability *p, FILE *out, bool brief)
 	print_share(out, ", ", c[CLASS_REFUSED], calls, "refused");
 	print_share(out, ", ", c[CLASS_NOT_NEEDED], calls, "not needed");
 	fputc('\n', out);
+	if (!brief && !l[CLASS_SEMANTIC] && !c[CLASS_SEMANTIC])
+		fputs("  semantic: of libraries whose functions are implemented; no library is yet\n", out);
 	for (size_t i = 0; i < p->nreasons && i < (brief ? 1 : SIZE_MAX); i++) {
 		const struct replay_reason *r = &p->reasons[i];
 
