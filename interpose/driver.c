@@ -84,15 +84,12 @@ static void listen_to_driver(void)
 
 void rec_driver_load(void)
 {
-	const char *driver = getenv(RING_ENV_DRIVER);
 	char path[4096 + 2] =
 		"/."; /* else the program's own request for that very path would be found: the recorder */
 	void *handle = NULL;
 
-	if (driver && *driver == '/' && strlen(driver) < sizeof(path) - 2) {
-		strcpy(path + 2, driver);
+	if (rec_environment(RING_ENV_DRIVER, path + 2, sizeof(path) - 2) && path[2] == '/')
 		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	}
 	if (handle)
 		resolve(handle);
 	for (unsigned i = 0; i < API_ID_COUNT; i++)

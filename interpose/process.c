@@ -120,19 +120,12 @@ static void after_fork(void)
 /* As it was when we were loaded: a program may clear its environment before it calls the driver. */
 static char collector[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
 
-static void note_collector(void)
-{
-	const char *where = getenv(RING_ENV_SOCKET);
-
-	if (where && strlen(where) < sizeof(collector))
-		strcpy(collector, where);
-}
-
 __attribute__((constructor)) static void process_init(void)
 {
 	int saved = errno;
 
-	note_collector();
+	if (!rec_environment(RING_ENV_SOCKET, collector, sizeof(collector)))
+		collector[0] = '\0';
 	process = rec_pages(sizeof(*process));
 	if (process) {
 		madvise(process, sizeof(*process), MADV_WIPEONFORK);

@@ -4,6 +4,7 @@
  * no print, no malloc, no lock held across a call into the real driver, errno preserved. entry.h is the
  * hot path; the files here do what is not hot or not the same for every function:
  *   process.c             connection to the collector, session page, fork
+ *   environment.c         what `cutrace record` told it
  *   thread.c              rings
  *   driver.c              the real driver and rec_real[]
  *   memory.c              host memory of a call
@@ -33,6 +34,11 @@
 #include "interpose/entry.h"
 
 #pragma GCC visibility push(hidden)
+
+/* ---- environment.c ------------------------------------------------------- */
+
+/* A variable's value, also after clearenv(). False: there is none, or it is too long. */
+bool rec_environment(const char *name, char *out, size_t size);
 
 /* ---- process.c ----------------------------------------------------------- */
 

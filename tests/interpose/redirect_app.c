@@ -4,12 +4,16 @@
  */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int cuDriverGetVersion(int *version);
 
 int main(void)
 {
 	int version = 0;
+#ifdef CLEAR_ENVIRONMENT /* as daemons do it */
+	clearenv();
+#endif
 #ifdef USE_DLOPEN
 	void *handle = dlopen(USE_DLOPEN, RTLD_NOW);
 	int (*get)(int *) = handle ? (int (*)(int *))dlsym(handle, "cuDriverGetVersion") : NULL;

@@ -34,6 +34,7 @@ static void check(const char *app)
 		check(HERE "/redirect_" #name); \
 	}
 CASE(dlopen)
+CASE(cleared)
 CASE(absolute)
 CASE(missing)
 CASE(needed)
@@ -73,10 +74,11 @@ static void test_control(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_control),  cmocka_unit_test(test_dlopen),
-		cmocka_unit_test(test_absolute), cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_needed),   cmocka_unit_test(test_rpath),
-		cmocka_unit_test(test_runpath),  cmocka_unit_test(test_run),
+		cmocka_unit_test(test_control), cmocka_unit_test(test_dlopen),
+		cmocka_unit_test(test_cleared), cmocka_unit_test(test_absolute),
+		cmocka_unit_test(test_missing), cmocka_unit_test(test_needed),
+		cmocka_unit_test(test_rpath),   cmocka_unit_test(test_runpath),
+		cmocka_unit_test(test_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
