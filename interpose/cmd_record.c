@@ -259,6 +259,7 @@ static void collector_child(const struct recording *r, int control_fd)
 	struct diag d = DIAG_INIT;
 
 	record_options_text(&r->record, r->check_text, options, sizeof(options));
+	collector_ignore_signals(); /* also those that wait */
 	sigprocmask(SIG_SETMASK, &r->before, NULL);
 	_exit(collector_run(&o, &d) ? 1 : 0);
 }

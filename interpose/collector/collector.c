@@ -215,7 +215,7 @@ static int close_all(struct collector *c, struct diag *d)
 }
 
 /* The terminal's ^C goes to the program; it ends the recording by ending. */
-static void ignore_signals(void)
+void collector_ignore_signals(void)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGXFSZ};
 
@@ -241,7 +241,7 @@ int collector_run(const struct collector_options *o, struct diag *d)
 	int rc, closing;
 
 	d = d ? d : &own;
-	ignore_signals();
+	collector_ignore_signals();
 	allow_files();
 	prctl(PR_SET_NAME, "cutrace-collect");
 	rc = open_all(&c, d);

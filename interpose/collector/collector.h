@@ -49,5 +49,7 @@ struct collector_report {
 /* Runs until told to end. Returns 0, or a code with *d filled (disk full: everything was drained, the trace
  * ends early). */
 int collector_run(const struct collector_options *o, struct diag *d);
+/* collector_run does so, too: for who unblocks signals before it. */
+void collector_ignore_signals(void);
 
 #endif
