@@ -382,6 +382,12 @@ int result_merge(struct result_db *db, const char *path, struct diag *d);
 void result_meta(struct result_db *db, const char *key, const char *value);
 /* "" where there is none. */
 void result_meta_text(struct result_db *db, const char *key, char *out, size_t size);
+/* session_result.c. What decides of a verdict: results of which one of these differs are not of one replay. The last has no
+ * key. */
+struct result_key {
+	const char *key, *what; /* of meta; in a user's words */
+};
+extern const struct result_key result_keys[];
 void result_count(struct result_db *db, const char *what, uint64_t n); /* replaces */
 void result_verdict(struct result_db *db, const struct verdict *v);
 void result_diagnostic(struct result_db *db, uint64_t call, const char *severity, const char *message);

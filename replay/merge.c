@@ -87,42 +87,48 @@ struct merge_options {
 	bool json, verbose, quiet;
 };
 
-/* What all shards of one replay have in common, and which one each is. */
+/* Which shard each result is. */
 struct identity {
-	char uuid[64], device[512], ulp[32], rtol[32], atol[32], tolerances[512];
+	struct result_db *db;
 	unsigned shard, shards;
 };
 
 static int identify(const char *path, struct identity *id, struct diag *d)
 {
-	struct result_db *db;
 	char shard[32];
 	int rc;
 
 	if (access(path, R_OK))
 		return diag_set(d, CUTRACE_ENOENT, path, "there is no such result");
-	rc = result_open(&db, path, false, d);
+	rc = result_open(&id->db, path, false, d);
 	if (rc)
 		return rc;
-	memset(id, 0, sizeof(*id));
-	result_meta_text(db, "uuid", id->uuid, sizeof(id->uuid));
-	result_meta_text(db, "device", id->device, sizeof(id->device));
-	result_meta_text(db, "ulp", id->ulp, sizeof(id->ulp));
-	result_meta_text(db, "rtol", id->rtol, sizeof(id->rtol));
-	result_meta_text(db, "atol", id->atol, sizeof(id->atol));
-	result_meta_text(db, "tolerances", id->tolerances, sizeof(id->tolerances));
-	result_meta_text(db, "shard", shard, sizeof(shard));
-	result_close(db);
+	result_meta_text(id->db, "shard", shard, sizeof(shard));
 	if (sscanf(shard, "%u/%u", &id->shard, &id->shards) != 2)
 		return diag_set(d, CUTRACE_EINVAL, path, "this is not the result of a shard");
 	return 0;
 }
 
-static bool same_replay(const struct identity *a, const struct identity *b)
+/* But for the shard, of which the number of all is the same. */
+static int check_same(const struct merge_options *o, const struct identity *ids, int k, struct diag *d)
 {
-	return a->shards == b->shards && !strcmp(a->uuid, b->uuid) && !strcmp(a->device, b->device) &&
-	       !strcmp(a->ulp, b->ulp) && !strcmp(a->rtol, b->rtol) && !strcmp(a->atol, b->atol) &&
-	       !strcmp(a->tolerances, b->tolerances);
+	const struct result_key *key = result_keys;
+	char a[512] = "", b[512] = "";
+
+	for (; key->key; key++) {
+		if (!strcmp(key->key, "shard"))
+			continue;
+		result_meta_text(ids[0].db, key->key, a, sizeof(a));
+		result_meta_text(ids[k].db, key->key, b, sizeof(b));
+		if (strcmp(a, b))
+			return diag_set(d, CUTRACE_EINVAL, o->inputs[k],
+					"it is of another replay than %s: its %s is '%s', not '%s'",
+					o->inputs[0], key->what, b, a);
+	}
+	if (ids[0].shards == ids[k].shards)
+		return 0;
+	return diag_set(d, CUTRACE_EINVAL, o->inputs[k], "it is one of %u shards, and %s of %u",
+			ids[k].shards, o->inputs[0], ids[0].shards);
 }
 
 static bool same_file(const char *a, const char *b)
@@ -141,9 +147,13 @@ static int check_shard(const struct merge_options *o, struct identity *ids, int 
 		return rc;
 	if (same_file(o->inputs[k], o->output)) /* which is removed before it is made anew */
 		return diag_set(d, CUTRACE_EINVAL, o->output, "this is one of the results to merge");
-	if (!same_replay(&ids[0], &ids[k]))
-		return diag_set(d, CUTRACE_EINVAL, o->inputs[k],
-				"it is of another trace, device or limits than %s", o->inputs[0]);
+	rc = check_same(o, ids, k, d);
+	if (k) { /* there may be very many; the first is compared with all */
+		result_close(ids[k].db);
+		ids[k].db = NULL;
+	}
+	if (rc)
+		return rc;
 	for (int j = 0; j < k; j++)
 		if (ids[j].shard == ids[k].shard)
 			return diag_set(d, CUTRACE_EINVAL, o->inputs[k], "shard %u is already %s",
@@ -163,6 +173,8 @@ static int check_shards(const struct merge_options *o, struct diag *d)
 			rc = diag_set(d, CUTRACE_EINVAL, o->inputs[0],
 				      "it is one of %u shards, and %d were named", ids[0].shards, o->n);
 	}
+	for (int k = 0; ids && k < o->n; k++)
+		result_close(ids[k].db);
 	free(ids);
 	return rc;
 }

@@ -19,26 +19,6 @@
 
 /* ---- is it the same replay? ---------------------------------------------------------------- */
 
-static const struct {
-	const char *key, *what;
-} same[] = {
-	{"uuid", "trace"},
-	{"device", "device"},
-	{"driver_path", "driver"},
-	{"isolated", "--isolated"},
-	{"envelope", "--envelope"},
-	{"most_judged", "--most-judged"},
-	{"shard", "--shard"},
-	{"launches", "--launches"},
-	{"inject", "--inject"},
-	{"ulp", "--ulp"},
-	{"rtol", "--rtol"},
-	{"atol", "--atol"},
-	{"no_compare", "--no-compare"},
-	{"tolerances", "--tolerances"},
-	{"stop_at", "--stop-at"},
-};
-
 static int compare(struct session *s, struct result_db *new, struct result_db *old)
 {
 	const char *path = s->opt->resume_path;
@@ -48,13 +28,13 @@ static int compare(struct session *s, struct result_db *new, struct result_db *o
 	if (!*a)
 		return diag_set(&s->error, CUTRACE_EINVAL, path,
 				"this replay came to its end: there is nothing to go on with");
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		result_meta_text(new, same[i].key, a, sizeof(a));
-		result_meta_text(old, same[i].key, b, sizeof(b));
+	for (const struct result_key *k = result_keys; k->key; k++) {
+		result_meta_text(new, k->key, a, sizeof(a));
+		result_meta_text(old, k->key, b, sizeof(b));
 		if (!strcmp(a, b))
 			continue;
 		diag_set(&s->error, CUTRACE_EINVAL, path, "it is of another replay: its %s is '%s', not '%s'",
-			 same[i].what, b, a);
+			 k->what, b, a);
 		diag_hint(&s->error, "give the same options as when it was interrupted; -j may be another");
 		return s->error.code;
 	}

@@ -45,7 +45,25 @@ static void write_number(struct result_db *db, const char *key, const char *form
 	result_meta(db, key, text);
 }
 
-/* What decides of the verdict: replays of which one of these differs are not one. */
+const struct result_key result_keys[] = {
+	{"uuid", "trace"},
+	{"device", "device"},
+	{"driver_path", "driver"},
+	{"isolated", "--isolated"},
+	{"envelope", "--envelope"},
+	{"most_judged", "--most-judged"},
+	{"shard", "--shard"},
+	{"launches", "--launches"},
+	{"inject", "--inject"},
+	{"ulp", "--ulp"},
+	{"rtol", "--rtol"},
+	{"atol", "--atol"},
+	{"no_compare", "--no-compare"},
+	{"tolerances", "--tolerances"},
+	{"stop_at", "--stop-at"},
+	{0},
+};
+
 static void write_options(const struct replay_options *o, struct result_db *db)
 {
 	char text[64];

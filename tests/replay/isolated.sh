@@ -43,6 +43,10 @@ expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-3].db
 says err 'one of 4 shards, and 3 were named'
 expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-3].db "$work/shard1.db"
 says err 'shard 1 is already'
+# Of a replay with other options.
+expect 0 "$cutrace" replay --shard 4/4 --envelope 5 -o "$work/other4.db" "$trace"
+expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work"/shard[1-3].db "$work/other4.db"
+says err "its --envelope is '5', not '8'"
 expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/isolated.db"
 says err 'not the result of a shard'
 expect 125 "$cutrace" merge-results -o "$work/merged.db" "$work/none.db"
