@@ -432,8 +432,14 @@ static void restart(void)
 /* A report that can't be written is none. A reader that has seen enough (head) is no error. */
 static int finish_output(int status)
 {
+	bool good;
+
 	errno = 0;
-	if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+	good = !fflush(stdout) && !ferror(stdout);
+	/* When a part of it failed earlier, that reason is gone; a further byte meets it again. */
+	if (!good && !errno && write(STDOUT_FILENO, "\n", 1) == 1)
+		errno = EIO;
+	if (good || errno == EPIPE)
 		return status;
 	fprintf(stderr, "cutrace replay: error: the report can't be written: %s\n", strerror(errno));
 	return REPLAY_COULD_NOT;

@@ -34,7 +34,7 @@ for most in 10 1; do
 	[ "$(query few "$grades")" = "differs $((differ - judged)) inside $judged" ] || fail "--most-judged $most: $(query few "$grades")"
 	says out "$((differ - judged)) more launches differ and are not judged by an envelope"
 done
-found="SELECT call, wrong_line, wrong_how, wrong_operands, wrong_got FROM verdict WHERE wrong_line IS NOT NULL ORDER BY id"
+found="SELECT call, wrong_line, wrong_how, wrong_operands, wrong_got FROM verdict WHERE wrong_line IS NOT NULL ORDER BY call, base"
 
 # A result that the interpreter never gives, and the recording's device gave when it was asked again.
 expect 0 "$cutrace" record -q --check=contents -o "$trace" --device interp -- "$build/tests/replay/many_launches" 8
